@@ -1,7 +1,5 @@
 //! List scheduling: an order of low peak without recomputes, one node after another by priority.
 
-use std::time::Instant;
-
 use remat_plan::{
     Instance, NodeId, OrderMode, Plan, Problem, Status, StopReason, Structure, ValueId, baseline, lower_sequence,
 };
@@ -53,21 +51,9 @@ impl Solver for ListScheduler {
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         let structure = Structure::of(problem);
-        let call = Call {
-            problem,
-            control,
-            solver: self.name(),
-            threads: 1,
-            bound: problem.total_duration(),
-            started: Instant::now(),
-        };
+        let call = Call::new(self.name(), problem, control);
         if problem.check(&structure).is_err() {
-            return Outcome {
-                parts: Vec::new(),
-                plan: None,
-                certificate: call.not_found(Status::Infeasible, StopReason::Proved, 0),
-                lowest_peak: None,
-            };
+            return Outcome::new(None, call.not_found(Status::Infeasible, StopReason::Proved, 0), None);
         }
         let figured = |plan: Plan| (measure(problem, &structure, &plan), plan);
         let mut best = figured(baseline(problem));
@@ -120,22 +106,12 @@ impl Solver for ListScheduler {
         let (figures, plan) = best;
         let lowest_peak = Some(figures.peak);
         if problem.budget.is_some_and(|budget| figures.peak > budget) {
-            return Outcome {
-                parts: Vec::new(),
-                plan: None,
-                certificate: call.not_found(Status::Unknown, stop, steps),
-                lowest_peak,
-            };
+            return Outcome::new(None, call.not_found(Status::Unknown, stop, steps), lowest_peak);
         }
         call.tell(figures.duration, figures.peak, steps, Phase::Greedy, &|| {
             Some(plan.clone())
         });
-        Outcome {
-            parts: Vec::new(),
-            certificate: call.found(figures.duration, stop, steps),
-            plan: Some(plan),
-            lowest_peak,
-        }
+        Outcome::new(Some(plan), call.found(figures.duration, stop, steps), lowest_peak)
     }
 
     fn is_quick(&self, problem: &Problem) -> bool {

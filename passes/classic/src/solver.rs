@@ -1,7 +1,5 @@
 //! A strategy as a solver: the cheapest of its plans that meets the budget.
 
-use std::time::Instant;
-
 use remat_plan::{Problem, Status, StopReason, Structure};
 
 use super::curve::explore;
@@ -80,14 +78,7 @@ impl Solver for Classic {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        let call = Call {
-            problem,
-            control,
-            solver: self.name,
-            threads: 1,
-            started: Instant::now(),
-            bound: problem.total_duration(),
-        };
+        let call = Call::new(self.name, problem, control);
         let structure = Structure::of(problem);
         if problem.check(&structure).is_err() {
             return Self::outcome(&call, None, &Trace::stopped(StopReason::Proved), Status::Infeasible);

@@ -347,11 +347,6 @@ impl<'a> Run<'a> {
             problem: self.problem.digest(),
         };
         certificate.settle();
-        Outcome {
-            parts: Vec::new(),
-            plan,
-            certificate,
-            lowest_peak,
-        }
+        Outcome::new(plan, certificate, lowest_peak)
     }
 }

@@ -473,10 +473,9 @@ mod tests {
     }
 
     fn answer(objective: Option<u64>, bound: u64, covers: BoundCovers, stop: StopReason) -> Outcome {
-        Outcome {
-            parts: Vec::new(),
-            plan: objective.map(|_| Plan { steps: Vec::new() }),
-            certificate: Certificate {
+        Outcome::new(
+            objective.map(|_| Plan { steps: Vec::new() }),
+            Certificate {
                 status: if objective.is_some() {
                     Status::Feasible
                 } else {
@@ -495,8 +494,8 @@ mod tests {
                 elapsed_ms: 0,
                 problem: String::new(),
             },
-            lowest_peak: Some(bound),
-        }
+            Some(bound),
+        )
     }
 
     fn run(search: &Told, exact: &Told) -> Certificate {

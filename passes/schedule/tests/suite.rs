@@ -108,6 +108,8 @@ fn any_plan(problem: &Problem) -> impl Strategy<Value = Plan> + use<> {
 }
 
 proptest! {
+    #![proptest_config(remat_testing::cases(256))]
+
     #[test]
     fn what_is_written_reads_back(
         plan in any_plan(&TrainingNet::Linear.problem(&Device::default())),
@@ -125,7 +127,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(remat_testing::cases(16))]
 
     #[test]
     fn offsets_that_are_written_read_back(

@@ -116,3 +116,16 @@ pub struct Outcome {
     /// What each of its parts answered, where the solver calls others; their claims have to agree with all of their plans.
     pub parts: Vec<Self>,
 }
+
+impl Outcome {
+    /// What one solver answers by itself.
+    #[must_use]
+    pub fn new(plan: Option<Plan>, certificate: Certificate, lowest_peak: Option<u64>) -> Self {
+        Self {
+            plan,
+            certificate,
+            lowest_peak,
+            parts: Vec::new(),
+        }
+    }
+}

@@ -69,7 +69,7 @@ fn programs() -> [CheckmateIlp; 2] {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #![proptest_config(remat_testing::cases(32))]
 
     fn the_program_finds_the_best_plan_in_stage_form(problem in paper(6), budget in 0u64..100) {
         let problem = with_budget(problem, budget);

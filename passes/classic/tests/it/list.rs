@@ -57,6 +57,8 @@ fn without_a_step_there_is_the_reference_order_only() {
 }
 
 proptest! {
+    #![proptest_config(remat_testing::cases(256))]
+
     fn the_lowest_peak_is_never_above_that_of_the_reference_order(problem in budgeted(1..25, Features::ALL)) {
         let problem = in_free_order(problem);
         let reference = baseline_peak(&problem);

@@ -239,7 +239,7 @@ fn a_solver_takes_the_cheapest_plan_within_the_budget_or_says_what_would_do() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(remat_testing::cases(60))]
 
     fn every_plan_of_every_strategy_passes_the_checker(problem in training_steps(1..14)) {
         for strategy in EVERY {

@@ -336,6 +336,8 @@ const TYPES: &[&str] = &[
 ];
 
 proptest! {
+    #![proptest_config(remat_testing::cases(256))]
+
     #[test]
     fn no_kernel_is_free_and_no_shape_panics(
         op_type in proptest::sample::select(TYPES),

@@ -101,21 +101,9 @@ impl Solver for Staged {
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         let structure = Structure::of(problem);
         let (trace, ops) = trace_of(problem, &structure);
-        let call = Call {
-            problem,
-            control,
-            solver: self.name,
-            threads: 1,
-            started: Instant::now(),
-            bound: problem.total_duration(),
-        };
+        let call = Call::new(self.name, problem, control);
         if problem.check(&structure).is_err() {
-            return Outcome {
-                parts: Vec::new(),
-                plan: None,
-                certificate: call.not_found(Status::Infeasible, StopReason::Proved, 0),
-                lowest_peak: None,
-            };
+            return Outcome::new(None, call.not_found(Status::Infeasible, StopReason::Proved, 0), None);
         }
         let mut execution = Execution {
             problem,
@@ -137,12 +125,11 @@ impl Solver for Staged {
                     lowest_peak: Some(found.figures.peak),
                 }
             }
-            Err((stop, lowest_peak)) => Outcome {
-                parts: Vec::new(),
-                plan: None,
-                certificate: call.not_found(Status::Unknown, stop, execution.steps),
-                lowest_peak: Some(lowest_peak),
-            },
+            Err((stop, lowest_peak)) => Outcome::new(
+                None,
+                call.not_found(Status::Unknown, stop, execution.steps),
+                Some(lowest_peak),
+            ),
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(remat_testing::cases(300))]
 
     fn every_plan_passes_the_checker(problem in budgeted(1..25, Features::ALL), seed in any::<u64>()) {
         for solver in Staged::ALL {

@@ -62,7 +62,7 @@ fn assert_proved(solver: &dyn Solver, problem: &Problem, optimum: Option<u64>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(remat_testing::cases(48))]
 
     fn both_models_find_the_optimum_of_graphs_as_in_the_papers(problem in paper(6), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
@@ -118,7 +118,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(remat_testing::cases(24))]
 
     fn in_free_order_intervals_find_the_optimum_over_all_orders(problem in paper(4), budget in 0u64..60) {
         let mut problem = with_budget(problem, budget);

@@ -50,7 +50,7 @@ fn all_stages() -> Gap {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(remat_testing::cases(48))]
 
     fn no_plan_that_a_bound_covers_beats_it(mut problem in models(6), budget in 0u64..100, view_duration in 0u64..3, view_workspace in 0u64..3) {
         let structure = Structure::of(&problem);

@@ -50,7 +50,7 @@ fn chain(mut problem: Problem) -> Problem {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(remat_testing::cases(48))]
 
     fn no_plan_in_fixed_order_beats_the_bound(problem in paper(5), budget in 0u64..100) {
         let problem = with_budget(problem, budget);

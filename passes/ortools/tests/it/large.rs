@@ -89,7 +89,7 @@ const MAGNITUDES: [u64; 5] = [1, 1_000, 1_000_000_000, 1_000_000_000_000, 1 << 5
 const ALL_STAGES: Gap = Gap::only(Candidates::AllStages);
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(remat_testing::cases(40))]
 
     fn no_solver_says_what_is_not_true_of_sizes_of_any_magnitude(
         problem in paper(5),

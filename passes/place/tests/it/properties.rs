@@ -57,7 +57,7 @@ fn with_pin(most: usize, times: u64, sizes: u64) -> impl Strategy<Value = TiVec<
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(remat_testing::cases(400))]
 
     fn claims_about_tiny_buffers_are_true(buffers in with_pin(6, 6, 4)) {
         let outcome = lowest(&buffers);
@@ -93,7 +93,7 @@ fn large_and_tiny(most: usize, times: u64) -> impl Strategy<Value = TiVec<Buffer
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(remat_testing::cases(60))]
 
     fn large_buffers_with_tiny_ones_are_placed_as_low_as_they_can_be(buffers in large_and_tiny(4, 6)) {
         let outcome = lowest(&buffers);

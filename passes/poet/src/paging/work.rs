@@ -403,11 +403,6 @@ impl Work<'_, '_> {
             Some(best) => Some(best.peak.max(by_dma)),
             None => (self.lowest < i32::MAX).then(|| self.model.dag.unscaled(self.lowest)),
         };
-        Outcome {
-            parts: Vec::new(),
-            plan: best.map(|best| best.plan),
-            certificate,
-            lowest_peak,
-        }
+        Outcome::new(best.map(|best| best.plan), certificate, lowest_peak)
     }
 }

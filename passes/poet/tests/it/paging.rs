@@ -67,7 +67,7 @@ fn by_name(name: &str) -> &'static dyn Solver {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(remat_testing::cases(96))]
 
     fn plans_pass_the_checker_with_the_claimed_figures(problem in problem(Features::ALL)) {
         for name in ["paging", "paging:transfers", "paging:recomputes", "capuchin", "pofo"] {

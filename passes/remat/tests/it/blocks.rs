@@ -42,7 +42,7 @@ fn file(model: &Model, solution: &Solution) -> PlanFile {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(remat_testing::cases(48))]
 
     fn what_is_planned_and_placed_is_accepted_and_moved_bytes_are_not(
         text in graph(),

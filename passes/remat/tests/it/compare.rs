@@ -198,7 +198,7 @@ fn auto_is_never_worse_than_a_rival_on_our_own_models() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..remat_testing::cases(24) })]
 
     fn auto_is_never_worse_than_a_rival(text in graph(), seed in 0u64..4) {
         assert_auto_wins(&open_text(&text), &["95%", "80%", "65%", "50%"], 300, seed);

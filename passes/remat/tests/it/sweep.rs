@@ -207,7 +207,7 @@ fn budgets_without_bytes_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..remat_testing::cases(24) })]
 
     fn a_larger_budget_is_never_worse(text in graph(), seed in 0u64..4) {
         let model = open_text(&text);

@@ -84,7 +84,7 @@ fn where_a_view_reads_another_storage_the_search_begins_from_a_sequence_that_run
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(remat_testing::cases(200))]
 
     #[test]
     fn no_plan_has_a_lower_peak(problem in problems(1..7, Features::RULES), is_free: bool, most in prop_oneof![Just(None), (1u32..4).prop_map(Some)]) {

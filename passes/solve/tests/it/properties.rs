@@ -25,7 +25,7 @@ fn solvers_for_time() -> impl Iterator<Item = &'static dyn Solver> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(remat_testing::cases(300))]
 
     #[test]
     fn every_plan_passes_the_checker(problem in in_either_order(budgeted(1..25, Features::ALL)), seed in any::<u64>()) {

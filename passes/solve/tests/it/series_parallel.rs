@@ -180,7 +180,7 @@ fn networks(most: usize, apart: bool) -> impl Strategy<Value = Problem> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(remat_testing::cases(1_000))]
 
     #[test]
     fn what_is_made_in_series_and_in_parallel_is_recognized(problem in networks(60, false)) {
