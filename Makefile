@@ -44,12 +44,13 @@ test: setup
 	$(PYTHON) -m pytest -q -rs test/python
 
 # What takes long: every model of test/models under seven budgets, each exit status held against the measured peak; plans over rising budgets of the
-# larger models; what solvers claim of 10,000 tiny problems held against trying everything; random models with every number of threads; random functions
+# larger models; what solvers claim of 10,000 tiny problems held against trying everything; random models with every number of threads; properties on ten times as many cases; random functions
 # of MLIR on native code; random plans of PyTorch's graphs. `make test` and `make test-torch` build what it takes.
 test-nightly: setup
 	REMAT_TESTS_ALL_BUDGETS=1 $(CARGO) test --workspace $(ALL_FEATURES) --test runtime -- budgets
 	REMAT_TESTS_ALL_BUDGETS=1 $(CARGO) test --workspace $(ALL_FEATURES) --test suite -- no_budget_is_answered
 	$(BENCH) truth --problems 10000
+	REMAT_NIGHTLY=1 $(CARGO) test --workspace --no-fail-fast $(ALL_FEATURES)
 	REMAT_NIGHTLY=1 $(PYTHON) -m pytest -q -rs test/python/test_exact.py
 	$(if $(HAVE_LLVM),REMAT_RANDOM_FUNCTIONS=300 $(PYTHON) -m pytest -q -rs test/python/test_native.py -k random_function)
 	REMAT_REPLAYS=50 PYTHONPATH=target/torch $(PYTHON) -m pytest -q -rs test/torch/test_replay.py

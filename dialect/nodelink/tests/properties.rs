@@ -21,6 +21,8 @@ fn document() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
+    #![proptest_config(remat_testing::cases(256))]
+
     #[test]
     fn a_graph_that_reads_is_valid_and_complete(document in document()) {
         let nodes = document["nodes"].as_array().map_or(0, Vec::len);

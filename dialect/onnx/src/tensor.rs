@@ -9,7 +9,7 @@ use remat_ir::{ElementType, ValueType};
 
 use crate::OnnxError;
 use crate::external::{Folder, is_external};
-use crate::shapes::MAX_RANK;
+use crate::types::MAX_RANK;
 use crate::types::element;
 use crate::values::MAX_ELEMENTS;
 

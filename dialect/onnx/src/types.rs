@@ -9,10 +9,12 @@ use protobuf::MessageField;
 use remat_ir::{Dim, ElementType, ValueType};
 
 use crate::attributes::subgraphs;
-use crate::shapes::MAX_RANK;
 
 /// Bytes of a dimension's name at most: every value that depends on the dimension holds the name.
 pub(crate) const MAX_NAME: usize = 1024;
+
+/// Values have at most this many dimensions; runtimes stop at 64 or before.
+pub(crate) const MAX_RANK: usize = 256;
 
 /// Values of named dimensions, as the caller gave them.
 pub(crate) type Dims = BTreeMap<String, u64>;

@@ -2,7 +2,7 @@ use remat_files::DocumentError;
 use remat_ir::{ElementType, GraphBuilder, OpSpec, ValueType};
 
 use super::*;
-use crate::{Device, analytic};
+use crate::{Device, analytic, no_bodies};
 
 fn graph() -> Graph {
     let ty = ValueType::tensor(ElementType::Float32, &[8]);
@@ -37,7 +37,7 @@ fn file(nodes: &[(&str, u64)]) -> ProfileFile {
 #[test]
 fn measured_times_replace_modelled_ones_and_the_rest_is_named() {
     let graph = graph();
-    let mut profile = analytic(&graph, &Device::default());
+    let mut profile = analytic(&graph, &Device::default(), no_bodies);
     let modelled = profile.ops.raw[1].clone();
     let applied = profile.apply_file(&graph, &file(&[("relu", 77)])).unwrap();
     assert_eq!(
@@ -63,7 +63,7 @@ fn measured_times_replace_modelled_ones_and_the_rest_is_named() {
 #[test]
 fn a_file_of_another_model_is_rejected_and_changes_nothing() {
     let graph = graph();
-    let mut profile = analytic(&graph, &Device::default());
+    let mut profile = analytic(&graph, &Device::default(), no_bodies);
     let before = profile.clone();
     let names = ["relu", "n1", "n2", "n3", "n4", "n5", "n6"].map(|name| (name, 1));
     let error = profile.apply_file(&graph, &file(&names)).unwrap_err();
@@ -78,7 +78,7 @@ fn a_file_of_another_model_is_rejected_and_changes_nothing() {
 #[test]
 fn files_are_read_back_as_written_one_line_per_op() {
     let graph = graph();
-    let written = analytic(&graph, &Device::default()).to_file(Some("2024-05-01".into()));
+    let written = analytic(&graph, &Device::default(), no_bodies).to_file(Some("2024-05-01".into()));
     let text = written.to_json();
     assert_eq!(ProfileFile::from_json(&text), Ok(written));
     assert_eq!(text.lines().filter(|line| line.contains("duration_ns")).count(), 2);

@@ -27,7 +27,7 @@ pub use device::{Device, DeviceTableError, Efficiency, Energy, Peak};
 pub use file::{Applied, OpRecord, OutputRecord, PROFILE_FORMAT, ProfileError, ProfileFile, RunRecord};
 pub use problem::{ProblemBuildError, ProblemOptions, paper_problem, problem};
 pub use profile::{OpCost, Profile, Provenance, analytic, analytic_cost};
-pub use workspace::kernel_bytes;
+pub use workspace::{BodyBytes, kernel_bytes, no_bodies};
 
 /// The first names of a list that may be long, for messages.
 fn list_names(names: &[String]) -> String {

@@ -1,7 +1,7 @@
 use remat_ir::{Dim, Effects, ElementType, GraphBuilder, OpSpec, Placement, ResultSpec, ValueType};
 
 use super::*;
-use crate::{Device, analytic};
+use crate::{Device, analytic, no_bodies};
 
 fn floats(n: u64) -> ValueType {
     ValueType::tensor(ElementType::Float32, &[n])
@@ -43,7 +43,7 @@ fn built(accounting: Accounting) -> Problem {
         accounting,
         ..ProblemOptions::default()
     };
-    problem(&graph, &analytic(&graph, &Device::default()), &options).unwrap()
+    problem(&graph, &analytic(&graph, &Device::default(), no_bodies), &options).unwrap()
 }
 
 fn storages(problem: &Problem) -> Vec<(&str, u64, StorageRole)> {
@@ -95,7 +95,7 @@ fn a_kept_view_keeps_the_storage_it_looks_into() {
     let graph = builder.finish();
     let problem = problem(
         &graph,
-        &analytic(&graph, &Device::default()),
+        &analytic(&graph, &Device::default(), no_bodies),
         &ProblemOptions::default(),
     )
     .unwrap();
@@ -139,7 +139,7 @@ fn workspace_counts_in_runtime_accounting_only() {
             accounting,
             ..ProblemOptions::default()
         };
-        let profile = analytic(&graph, &Device::preset(device).unwrap());
+        let profile = analytic(&graph, &Device::preset(device).unwrap(), no_bodies);
         problem(&graph, &profile, &options).unwrap().ops.raw[0].workspace
     };
     assert_eq!(workspace(Accounting::Runtime, "cpu"), 8_000);
@@ -164,7 +164,7 @@ fn unknown_sizes_are_an_error_where_they_count() {
     let graph = builder.finish();
     let error = problem(
         &graph,
-        &analytic(&graph, &Device::default()),
+        &analytic(&graph, &Device::default(), no_bodies),
         &ProblemOptions::default(),
     )
     .unwrap_err();
@@ -182,7 +182,7 @@ fn a_rewritten_graph_is_rejected() {
     let graph = builder.finish();
     let error = problem(
         &graph,
-        &analytic(&graph, &Device::default()),
+        &analytic(&graph, &Device::default(), no_bodies),
         &ProblemOptions::default(),
     )
     .unwrap_err();
@@ -192,7 +192,7 @@ fn a_rewritten_graph_is_rejected() {
 #[test]
 fn a_profile_of_another_graph_is_rejected() {
     let other = GraphBuilder::new("empty").finish();
-    let profile = analytic(&other, &Device::default());
+    let profile = analytic(&other, &Device::default(), no_bodies);
     let error = problem(&graph(), &profile, &ProblemOptions::default()).unwrap_err();
     assert_eq!(error, ProblemBuildError::OpCount { profile: 0, graph: 4 });
     assert!(paper_problem(&graph(), &TiVec::new()).is_err());
@@ -208,7 +208,7 @@ fn sizes_that_overflow_once_aligned_or_summed_are_an_error() {
     let y = StorageId::new(1);
     builder.set_bytes(y, u64::MAX);
     let graph = builder.clone().finish();
-    let profile = analytic(&graph, &Device::default());
+    let profile = analytic(&graph, &Device::default(), no_bodies);
     let error = problem(&graph, &profile, &ProblemOptions::default()).unwrap_err();
     assert_eq!(error, ProblemBuildError::Overflow("y".into()));
     builder.set_bytes(y, u64::MAX - 63);
@@ -263,7 +263,7 @@ fn what_reads_a_parameter_never_runs_after_the_op_that_updates_it() {
         .unwrap();
     builder.output(last[0].unwrap());
     let graph = builder.finish();
-    let costs = analytic(&graph, &Device::default());
+    let costs = analytic(&graph, &Device::default(), no_bodies);
     let problem = problem(&graph, &costs, &ProblemOptions::default()).unwrap();
     let name = |op: OpId| problem.ops[op].name.as_str();
     let pairs: Vec<_> = problem

@@ -4,7 +4,8 @@ use remat_ir::{Attribute, Body, Graph, Op, OpId, StorageClass, TensorId};
 use serde::Serialize;
 use typed_index_collections::TiVec;
 
-use crate::{Device, KernelClass, formula::work, time, work::Work, workspace};
+use crate::workspace::{self, BodyBytes};
+use crate::{Device, KernelClass, formula::work, time, work::Work};
 
 /// Where the costs of an op come from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -58,24 +59,29 @@ pub struct Profile {
 /// start a kernel.
 ///
 /// Every op that is neither a view, a constant nor a `dealloc` takes at least the launch overhead. Where shapes are unknown
-/// the arithmetic counts as nothing and only known bytes are charged. Figures that overflow 64 bits saturate.
+/// the arithmetic counts as nothing and only known bytes are charged. Figures that overflow 64 bits saturate. `bodies`
+/// says what subgraphs take where kernels are those of ONNX Runtime.
 #[must_use]
-pub fn analytic(graph: &Graph, device: &Device) -> Profile {
+pub fn analytic(graph: &Graph, device: &Device, bodies: BodyBytes) -> Profile {
     Profile {
         device: device.name.clone(),
         method: "analytic model".to_owned(),
         alignment: device.alignment,
-        ops: graph.ops.keys().map(|id| analytic_cost(graph, id, device)).collect(),
+        ops: graph
+            .ops
+            .keys()
+            .map(|id| analytic_cost(graph, id, device, bodies))
+            .collect(),
     }
 }
 
 /// The cost of one op, as [`analytic`] has it.
 #[must_use]
-pub fn analytic_cost(graph: &Graph, id: OpId, device: &Device) -> OpCost {
+pub fn analytic_cost(graph: &Graph, id: OpId, device: &Device, bodies: BodyBytes) -> OpCost {
     let op = &graph.ops[id];
     let work = work_of(graph, id);
     let kernel = if device.cpu_kernels {
-        workspace::bytes(graph, id)
+        workspace::bytes(graph, id, bodies)
     } else {
         0
     };

@@ -4,7 +4,7 @@
 //! ```text
 //! log ── read_log ──> Trace ── simulate ──> Simulation       what an eager runtime would have paid
 //!                       └──── problem_of ──> Problem          the static graph, for any solver
-//! Problem ── solvers() ──> Trace ── execute once ──> Plan     what DTR did, as a schedule
+//! Problem ── Staged ─────> Trace ── execute once ──> Plan     what DTR did, as a schedule
 //! ```
 //!
 //! - `log` reads logs, `trace` is what they become: ops, tensors, storages, and what the program holds on to.
@@ -32,5 +32,5 @@ pub use log::{LogError, LogErrorKind, read as read_log};
 pub use options::{Deallocation, SimulateOptions};
 pub use problem_of::problem_of;
 pub use simulate::{SimulateStatus, Simulation, base_peak, simulate};
-pub use staged::{Staged, solvers};
+pub use staged::{Staged, register};
 pub use trace::Trace;

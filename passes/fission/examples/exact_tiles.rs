@@ -48,7 +48,7 @@ fn tile(model: &Path, (axis, tiles, mode): (Axis, u32, Mode), threads: u32, out:
         }],
     };
     let tiled = apply(&graph, &tiling, Exactness::Exact { threads })?;
-    remat_verify::check_fission(&graph, &tiled)?;
+    remat_fission_check::check_fission(&graph, &tiled)?;
     let rewritten = model.rewritten(&tiled, &options)?;
     Ok(rewritten.save_proto(rewritten.proto(), out)?)
 }

@@ -1,6 +1,5 @@
 //! The limits of a solve, and how what runs under them ends.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use remat_solve::SolveControl;
@@ -10,7 +9,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
 
 /// Why a solver ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ended {
+pub enum Ended {
     /// The solution is optimal.
     Optimal,
     /// There is no solution.
@@ -28,15 +27,18 @@ pub(crate) enum Ended {
 }
 
 /// The caller's limits, and how much of them is left.
-pub(crate) struct Clock<'a> {
-    pub(crate) control: &'a SolveControl<'a>,
+pub struct Clock<'a> {
+    /// The caller's limits and wishes.
+    pub control: &'a SolveControl<'a>,
     started: Instant,
     /// The deadline of a part of the work; never after that of the caller.
     deadline: Option<Instant>,
 }
 
 impl<'a> Clock<'a> {
-    pub(crate) fn new(control: &'a SolveControl<'a>) -> Self {
+    /// The limits of a call that begins now.
+    #[must_use]
+    pub fn new(control: &'a SolveControl<'a>) -> Self {
         Self {
             control,
             started: Instant::now(),
@@ -45,7 +47,8 @@ impl<'a> Clock<'a> {
     }
 
     /// The same clock with a share of what is left of the time.
-    pub(crate) fn share(&self, share: f64) -> Self {
+    #[must_use]
+    pub fn share(&self, share: f64) -> Self {
         let part = self.left().map(|left| Instant::now() + left.mul_f64(share));
         Self {
             control: self.control,
@@ -55,7 +58,8 @@ impl<'a> Clock<'a> {
     }
 
     /// The same clock with so much of the time at most.
-    pub(crate) fn within(&self, most: Duration) -> Self {
+    #[must_use]
+    pub fn within(&self, most: Duration) -> Self {
         let part = Instant::now().checked_add(most);
         Self {
             control: self.control,
@@ -65,25 +69,32 @@ impl<'a> Clock<'a> {
     }
 
     /// When the time is over.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
     /// Time until the deadline.
-    pub(crate) fn left(&self) -> Option<Duration> {
+    #[must_use]
+    pub fn left(&self) -> Option<Duration> {
         Some(self.deadline?.saturating_duration_since(Instant::now()))
     }
 
-    pub(crate) fn is_over(&self) -> bool {
+    /// Whether the deadline passed.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
         self.left().is_some_and(|left| left.is_zero())
     }
 
-    pub(crate) fn cancelled(&self) -> bool {
-        self.control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    /// Whether the caller asked to stop.
+    #[must_use]
+    pub fn cancelled(&self) -> bool {
+        self.control.is_cancelled()
     }
 
     /// Why to stop now, if so.
-    pub(crate) fn ended(&self) -> Option<Ended> {
+    #[must_use]
+    pub fn ended(&self) -> Option<Ended> {
         if self.cancelled() {
             Some(Ended::Cancelled)
         } else {
@@ -99,7 +110,15 @@ impl<'a> Clock<'a> {
         given.mul_f64(0.03)
     }
 
-    pub(crate) fn elapsed(&self) -> Duration {
+    /// When the call began.
+    #[must_use]
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Time since the call began.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 }

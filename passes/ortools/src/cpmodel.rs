@@ -9,42 +9,52 @@ use crate::messages::{
 use crate::size::ModelSize;
 
 /// Index of a variable, as CP-SAT counts; `-i - 1` is the negation of the 0/1 variable `i`.
-pub(crate) type Var = i32;
+pub type Var = i32;
 
 /// `coefficient * variable + offset`, or a constant.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Affine {
+pub struct Affine {
     variable: Option<(Var, i64)>,
     offset: i64,
 }
 
 impl Affine {
-    pub(crate) fn constant(offset: i64) -> Self {
+    /// `offset`.
+    #[must_use]
+    pub fn constant(offset: i64) -> Self {
         Self { variable: None, offset }
     }
 
-    pub(crate) fn of(variable: Var) -> Self {
+    /// `variable`.
+    #[must_use]
+    pub fn of(variable: Var) -> Self {
         Self {
             variable: Some((variable, 1)),
             offset: 0,
         }
     }
 
-    pub(crate) fn multiple(variable: Var, coefficient: i64) -> Self {
+    /// `coefficient * variable`.
+    #[must_use]
+    pub fn multiple(variable: Var, coefficient: i64) -> Self {
         Self {
             variable: Some((variable, coefficient)),
             offset: 0,
         }
     }
 
-    pub(crate) fn plus(self, offset: i64) -> Self {
+    /// With so much more.
+    #[must_use]
+    pub fn plus(self, offset: i64) -> Self {
         Self {
             offset: self.offset + offset,
             ..self
         }
     }
 
-    pub(crate) fn minus_variable(offset: i64, variable: Var) -> Self {
+    /// `offset - variable`.
+    #[must_use]
+    pub fn minus_variable(offset: i64, variable: Var) -> Self {
         Self {
             variable: Some((variable, -1)),
             offset,
@@ -61,22 +71,28 @@ impl Affine {
 }
 
 /// A change of a reservoir's level.
-pub(crate) struct Change {
-    pub(crate) time: Affine,
-    pub(crate) by: i64,
-    pub(crate) active: Var,
+pub struct Change {
+    /// When it happens.
+    pub time: Affine,
+    /// By how much the level rises.
+    pub by: i64,
+    /// Whether it happens at all.
+    pub active: Var,
 }
+
+/// A finished model.
+pub struct CpModel(pub(crate) CpModelProto);
 
 /// A model under construction, and its size. Variables and constraints are numbered in `i32`: callers refuse what comes near that.
 #[derive(Default)]
-pub(crate) struct ModelBuilder {
+pub struct ModelBuilder {
     model: CpModelProto,
     size: ModelSize,
 }
 
 impl ModelBuilder {
     /// A variable with the values of these closed ranges, ascending.
-    pub(crate) fn integer(&mut self, ranges: &[(i64, i64)]) -> Var {
+    pub fn integer(&mut self, ranges: &[(i64, i64)]) -> Var {
         let values: i64 = ranges.iter().map(|(low, high)| high - low + 1).sum();
         self.size.integers += 1;
         self.size.largest_domain = self
@@ -87,7 +103,7 @@ impl ModelBuilder {
     }
 
     /// A 0/1 variable; 1 if `fixed`.
-    pub(crate) fn boolean(&mut self, fixed: bool) -> Var {
+    pub fn boolean(&mut self, fixed: bool) -> Var {
         self.size.booleans += 1;
         self.variable(vec![i64::from(fixed), 1])
     }
@@ -101,7 +117,7 @@ impl ModelBuilder {
     }
 
     /// `low <= sum <= high` where all of `given` are true.
-    pub(crate) fn linear(&mut self, given: &[Var], terms: &[(Var, i64)], low: i64, high: i64) {
+    pub fn linear(&mut self, given: &[Var], terms: &[(Var, i64)], low: i64, high: i64) {
         self.size.terms += terms.len();
         self.constraint(
             given,
@@ -114,7 +130,7 @@ impl ModelBuilder {
     }
 
     /// An interval that is there if `active`. That its end is start plus size has to be stated where it is not plain.
-    pub(crate) fn interval(&mut self, active: Var, start: Affine, size: Affine, end: Affine) -> i32 {
+    pub fn interval(&mut self, active: Var, start: Affine, size: Affine, end: Affine) -> i32 {
         self.size.intervals += 1;
         let interval = IntervalConstraintProto {
             start: Some(start.proto()),
@@ -125,7 +141,7 @@ impl ModelBuilder {
     }
 
     /// An interval that is always there, of a fixed length.
-    pub(crate) fn fixed_interval(&mut self, start: Affine, size: i64) -> i32 {
+    pub fn fixed_interval(&mut self, start: Affine, size: i64) -> i32 {
         self.size.intervals += 1;
         let interval = IntervalConstraintProto {
             start: Some(start.proto()),
@@ -136,7 +152,7 @@ impl ModelBuilder {
     }
 
     /// No two of the rectangles that are as wide and as high as these intervals have a point in common.
-    pub(crate) fn no_overlap_2d(&mut self, widths: Vec<i32>, heights: Vec<i32>) {
+    pub fn no_overlap_2d(&mut self, widths: Vec<i32>, heights: Vec<i32>) {
         self.size.terms += widths.len() + heights.len();
         self.constraint(
             &[],
@@ -148,7 +164,7 @@ impl ModelBuilder {
     }
 
     /// At no time do the demands of the intervals over it exceed the capacity.
-    pub(crate) fn cumulative(&mut self, intervals: &[(i32, i64)], capacity: Affine) {
+    pub fn cumulative(&mut self, intervals: &[(i32, i64)], capacity: Affine) {
         self.size.cumulatives += 1;
         self.size.terms += intervals.len();
         self.constraint(
@@ -165,7 +181,7 @@ impl ModelBuilder {
     }
 
     /// The sum of the active changes up to any time is never negative.
-    pub(crate) fn reservoir(&mut self, changes: &[Change]) {
+    pub fn reservoir(&mut self, changes: &[Change]) {
         self.size.reservoirs += 1;
         self.size.terms += changes.len();
         self.constraint(
@@ -183,13 +199,15 @@ impl ModelBuilder {
         );
     }
 
-    pub(crate) fn all_different(&mut self, variables: &[Var]) {
+    /// No two of the variables are equal.
+    pub fn all_different(&mut self, variables: &[Var]) {
         self.size.terms += variables.len();
         let exprs = variables.iter().map(|&variable| Affine::of(variable).proto()).collect();
         self.constraint(&[], Constraint::AllDiff(AllDifferentConstraintProto { exprs }));
     }
 
-    pub(crate) fn minimize(&mut self, terms: &[(Var, i64)]) {
+    /// The objective.
+    pub fn minimize(&mut self, terms: &[(Var, i64)]) {
         self.model.objective = Some(CpObjectiveProto {
             vars: terms.iter().map(|&(variable, _)| variable).collect(),
             coeffs: terms.iter().map(|&(_, coefficient)| coefficient).collect(),
@@ -198,17 +216,21 @@ impl ModelBuilder {
     }
 
     /// Values to start from, one for each variable.
-    pub(crate) fn hint(&mut self, values: Vec<i64>) {
+    pub fn hint(&mut self, values: Vec<i64>) {
         let vars = (0..).take(values.len()).collect();
         self.model.solution_hint = Some(PartialVariableAssignment { vars, values });
     }
 
-    pub(crate) fn size(&self) -> ModelSize {
+    /// The size so far.
+    #[must_use]
+    pub fn size(&self) -> ModelSize {
         self.size
     }
 
-    pub(crate) fn done(self) -> CpModelProto {
-        self.model
+    /// The finished model.
+    #[must_use]
+    pub fn done(self) -> CpModel {
+        CpModel(self.model)
     }
 
     fn constraint(&mut self, given: &[Var], constraint: Constraint) {

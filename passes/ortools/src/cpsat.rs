@@ -11,9 +11,11 @@ use std::time::{Duration, Instant};
 use crate::messages::{CpModelProto, CpSolverResponse, CpSolverStatus, PartialVariableAssignment, SatParameters};
 
 use remat_plan::Evidence;
+use remat_solve::SolveControl;
 
 use crate::capi::Environment;
 use crate::clock::{Clock, Ended, PATIENCE};
+use crate::cpmodel::CpModel;
 
 /// Length of the first slice in seconds (of deterministic time with one worker), and how much longer the next one is. Every slice
 /// repeats the presolve, so the first is long enough for most models to be solved in it, and larger models get more.
@@ -29,20 +31,36 @@ const SHORTEST: Duration = Duration::from_millis(5);
 
 /// What is known of a model after the last slice.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
-    pub(crate) ended: Ended,
+pub struct Answer {
+    /// Why the solver ended.
+    pub ended: Ended,
     /// No solution has a smaller objective.
-    pub(crate) bound: i64,
+    pub bound: i64,
     /// What the bound, or that there is no solution, rests on.
-    pub(crate) evidence: Evidence,
+    pub evidence: Evidence,
     /// Conflicts of all slices.
-    pub(crate) conflicts: u64,
+    pub conflicts: u64,
+}
+
+/// Minimizes the objective of a model as [`minimize_with`], with CP-SAT's own portfolio of searches.
+pub fn minimize(model: CpModel, lower: i64, clock: &Clock<'_>, improved: &mut dyn FnMut(&[i64], i64, i64)) -> Answer {
+    minimize_with(model.0, parameters(clock.control), lower, clock, improved)
+}
+
+/// As many workers as there may be threads, and their seed.
+pub(crate) fn parameters(control: &SolveControl<'_>) -> SatParameters {
+    SatParameters {
+        num_workers: Some(i32::try_from(control.threads.max(1)).unwrap_or(i32::MAX)),
+        random_seed: Some(i32::try_from(control.seed & 0x3fff_ffff).unwrap_or(0)),
+        catch_sigint_signal: Some(false),
+        ..SatParameters::default()
+    }
 }
 
 /// Minimizes the objective of a model; `lower` is a bound on it that is known beforehand.
 ///
 /// `improved` is told of every better solution with its objective and the bound, at the end of the slice that found it.
-pub(crate) fn minimize(
+pub(crate) fn minimize_with(
     model: CpModelProto,
     parameters: SatParameters,
     lower: i64,

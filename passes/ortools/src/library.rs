@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use remat_files::{SharedLibrary, Surroundings, shown};
+use remat_solve::External;
 use thiserror::Error;
 
 /// The major version whose interfaces are known, and the first minor one of it that passes the tests here.
@@ -136,9 +137,14 @@ pub fn loaded() -> Result<(&'static Path, (i32, i32)), &'static LibraryError> {
     library().map(|library| (library.path.as_path(), library.version))
 }
 
-/// What a solver of this crate lacks.
-pub(crate) fn missing() -> Option<String> {
-    library().err().map(ToString::to_string)
+/// The library, as what solvers work with.
+#[derive(Clone, Copy, Debug)]
+pub struct OrTools;
+
+impl External for OrTools {
+    fn missing(&self) -> Option<String> {
+        library().err().map(ToString::to_string)
+    }
 }
 
 /// The library, loaded where it was not yet.

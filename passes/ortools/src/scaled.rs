@@ -56,7 +56,7 @@ pub enum Refusal {
 ///
 /// Bytes are counted in units of the greatest common divisor of all sizes, durations in that of all durations: exact both. Nodes, values and
 /// edges are those of the instance, which this dereferences to; its figures stand here in units, as `i64`.
-pub(crate) struct Scaled {
+pub struct Scaled {
     instance: Instance,
     duration: TiVec<NodeId, i64>,
     workspace: TiVec<NodeId, i64>,
@@ -80,7 +80,7 @@ impl Scaled {
     ///
     /// # Errors
     /// [`Refusal::Range`] if sums are too large to be counted exactly.
-    pub(crate) fn of(problem: &Problem, structure: &Structure, order: Option<Vec<OpId>>) -> Result<Self, Refusal> {
+    pub fn of(problem: &Problem, structure: &Structure, order: Option<Vec<OpId>>) -> Result<Self, Refusal> {
         let instance = match order {
             Some(order) => Instance::in_order(problem, structure, order),
             None => Instance::of(problem, structure),
@@ -117,22 +117,22 @@ impl Scaled {
     }
 
     /// Time of one run.
-    pub(crate) fn duration(&self, node: NodeId) -> i64 {
+    pub fn duration(&self, node: NodeId) -> i64 {
         self.duration[node]
     }
 
     /// Bytes a run takes on top of its operands and results.
-    pub(crate) fn workspace(&self, node: NodeId) -> i64 {
+    pub fn workspace(&self, node: NodeId) -> i64 {
         self.workspace[node]
     }
 
     /// Bytes of graph outputs: every run takes them, the first one for good.
-    pub(crate) fn kept(&self, node: NodeId) -> i64 {
+    pub fn kept(&self, node: NodeId) -> i64 {
         self.kept[node]
     }
 
     /// How often a node may run; 1 where running it again gains nothing.
-    pub(crate) fn max_computes(&self, node: NodeId) -> u32 {
+    pub fn max_computes(&self, node: NodeId) -> u32 {
         if self.values(node).len() == 0 {
             return 1;
         }
@@ -141,45 +141,45 @@ impl Scaled {
 
     /// The last stage in which a node may run, where there is a limit: that which the first run ends of the first node that it must not
     /// follow.
-    pub(crate) fn last_stage(&self, node: NodeId) -> Option<NodeId> {
+    pub fn last_stage(&self, node: NodeId) -> Option<NodeId> {
         self.anti_successors(node).first().copied()
     }
 
     /// Size of a value.
-    pub(crate) fn bytes(&self, value: ValueId) -> i64 {
+    pub fn bytes(&self, value: ValueId) -> i64 {
         self.bytes[value]
     }
 
     /// Time of running every node once.
-    pub(crate) fn total_duration(&self) -> i64 {
+    pub fn total_duration(&self) -> i64 {
         self.duration.iter().sum()
     }
 
     /// Bytes that one run of a node takes on top of its operands.
-    pub(crate) fn bytes_of_run(&self, node: NodeId) -> i64 {
+    pub fn bytes_of_run(&self, node: NodeId) -> i64 {
         let made: i64 = self.values(node).map(|value| self.bytes(value)).sum();
         made + self.workspace(node) + self.kept(node)
     }
 
     /// A budget in units, rounded down; without limit the largest sum there can be.
-    pub(crate) fn scaled_budget(&self, bytes: Option<u64>) -> i64 {
+    pub fn scaled_budget(&self, bytes: Option<u64>) -> i64 {
         let scaled = bytes.map_or(MAX_TOTAL, |bytes| bytes / self.size_unit);
         i64::try_from(scaled.min(MAX_TOTAL)).unwrap_or(i64::MAX)
     }
 
     /// Bytes of a scaled size.
-    pub(crate) fn unscaled(&self, units: i64) -> u64 {
+    pub fn unscaled(&self, units: i64) -> u64 {
         u64::try_from(units).unwrap_or(0).saturating_mul(self.size_unit)
     }
 
     /// Duration of a plan whose scheduled runs take that long, but for views that run again.
-    pub(crate) fn unscaled_duration(&self, units: i64) -> u64 {
+    pub fn unscaled_duration(&self, units: i64) -> u64 {
         let runs = u64::try_from(units).unwrap_or(0).saturating_mul(self.duration_unit);
         runs.saturating_add(self.instance.all_views_duration())
     }
 
     /// What a bound over all stage forms of this instance covers.
-    pub(crate) fn stage_form(&self) -> BoundCovers {
+    pub fn stage_form(&self) -> BoundCovers {
         match self.instance.order() {
             OrderMode::Fixed if self.complete => BoundCovers::StageForm,
             // In free order, the order of this instance is one of many.
@@ -188,7 +188,7 @@ impl Scaled {
     }
 
     /// What a bound over all sequences of this instance in which first runs keep its order covers.
-    pub(crate) fn fixed_order(&self) -> BoundCovers {
+    pub fn fixed_order(&self) -> BoundCovers {
         match self.instance.order() {
             OrderMode::Fixed if self.complete => BoundCovers::FixedOrder,
             OrderMode::Fixed | OrderMode::Free => BoundCovers::CandidateSet,
@@ -196,7 +196,7 @@ impl Scaled {
     }
 
     /// What a bound over all sequences of this instance, in any order, covers.
-    pub(crate) fn any_order(&self) -> BoundCovers {
+    pub fn any_order(&self) -> BoundCovers {
         if self.complete {
             BoundCovers::AllPlans
         } else {
@@ -206,7 +206,7 @@ impl Scaled {
 
     /// The scheduled runs of a plan up to the last first one, if every node runs, first runs follow the order of the instance, and limits
     /// hold. Nothing needs what runs after the last first run, and models have no place for it.
-    pub(crate) fn sequence_of(&self, plan: &Plan) -> Option<Vec<NodeId>> {
+    pub fn sequence_of(&self, plan: &Plan) -> Option<Vec<NodeId>> {
         let mut counts: TiVec<NodeId, u32> = ti_vec![0; self.len()];
         let (mut sequence, mut first) = (Vec::new(), 0);
         for node in plan.runs().filter_map(|op| self.node_of(op)) {
@@ -232,13 +232,13 @@ impl Scaled {
     }
 
     /// Peak of a sequence of runs; `None` if a value is used before it is made, or never made, or a node follows one that it must not.
-    pub(crate) fn peak(&self, sequence: &[NodeId]) -> Option<i64> {
+    pub fn peak(&self, sequence: &[NodeId]) -> Option<i64> {
         Some(self.memory(sequence)?.into_iter().max().unwrap_or(0))
     }
 
     /// Memory at each run of a sequence in which a use is served by the latest run before it; `None` if a value is used before it
     /// is made, or never made, or a node follows one that it must not.
-    pub(crate) fn memory(&self, sequence: &[NodeId]) -> Option<Vec<i64>> {
+    pub fn memory(&self, sequence: &[NodeId]) -> Option<Vec<i64>> {
         if !self.keeps_anti_dependences(sequence) {
             return None;
         }

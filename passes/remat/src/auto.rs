@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use remat_plan::{Certificate, OrderMode, Plan, Problem, Status, StopReason};
-use remat_solve::paging::PagingSearch;
+use remat_poet::PagingSearch;
 use remat_solve::{Domain, Outcome, Proves, Search, Small, SolveControl, Solver};
 
+use crate::parts::parts;
 use crate::solution::prune;
 
 /// Quick solvers may take this long in any case, which is enough for most graphs, but no more than a quarter of the time.
@@ -49,7 +50,7 @@ enum Turn {
 /// does not start from what the quick solvers found, and it is repeated from there where they found the better plan. Later turns
 /// start from the best plan so far. Without OR-Tools what is proved is what the search proves: that no plan exists, or that nothing
 /// has to be recomputed. Where there is a second memory, a deadline, or another objective than time, the search is that
-/// with paging ([`remat_solve::paging`]), which starts from the best that the quick solvers find within all limits: it is never worse
+/// with paging ([`PagingSearch`]), which starts from the best that the quick solvers find within all limits: it is never worse
 /// than they are, nor than its own parts under the same limit on steps. The certificate names the part that found the plan, and its bound is the strongest one that covers the plan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Auto;
@@ -102,12 +103,6 @@ impl Solver for Auto {
 fn quick(problem: &Problem) -> impl Iterator<Item = &'static dyn Solver> {
     // What proves is asked before all others.
     parts().filter(|part| part.is_quick(problem) && part.proves() < Proves::EveryPlan)
-}
-
-/// Every solver that does not call others of this list.
-pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
-    let parts = remat_solve::solvers().chain(remat_ortools::solvers());
-    parts.chain(remat_dtr::solvers())
 }
 
 /// The search with paging, from the best plan of the quick solvers that keeps all limits.
@@ -478,10 +473,9 @@ mod tests {
     }
 
     fn answer(objective: Option<u64>, bound: u64, covers: BoundCovers, stop: StopReason) -> Outcome {
-        Outcome {
-            parts: Vec::new(),
-            plan: objective.map(|_| Plan { steps: Vec::new() }),
-            certificate: Certificate {
+        Outcome::new(
+            objective.map(|_| Plan { steps: Vec::new() }),
+            Certificate {
                 status: if objective.is_some() {
                     Status::Feasible
                 } else {
@@ -500,8 +494,8 @@ mod tests {
                 elapsed_ms: 0,
                 problem: String::new(),
             },
-            lowest_peak: Some(bound),
-        }
+            Some(bound),
+        )
     }
 
     fn run(search: &Told, exact: &Told) -> Certificate {

@@ -1,6 +1,6 @@
 //! Subgraphs of If, Loop and Scan as models of their own, and a model whose subgraphs have plans.
 
-use remat_cost::{OpCost, OpRecord, PROFILE_FORMAT, ProfileFile, Provenance, analytic};
+use remat_cost::{OpCost, OpRecord, PROFILE_FORMAT, ProfileFile, Provenance, analytic, no_bodies};
 use remat_ir::{Graph, OpId};
 use remat_onnx::{ImportOptions, OnnxModel};
 use remat_plan::{BodyPlan, Problem, StorageRole};
@@ -66,8 +66,8 @@ impl Model {
         options: &LoadOptions,
     ) -> Result<Self, Error> {
         let device = options.device()?;
-        let after = analytic(onnx.graph(), &device);
-        let before = self.graph().map(|graph| analytic(graph, &device));
+        let after = analytic(onnx.graph(), &device, no_bodies);
+        let before = self.graph().map(|graph| analytic(graph, &device, no_bodies));
         let known: &[OpCost] = self.profile().map_or(&[], |profile| profile.ops.as_ref());
         let stated = known.iter().filter(|op| op.provenance != Provenance::Analytic);
         let mut ops: Vec<OpRecord> = stated

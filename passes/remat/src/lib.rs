@@ -44,6 +44,7 @@ mod goal;
 mod input;
 mod model;
 mod options;
+mod parts;
 mod placement;
 mod refusal;
 mod registry;
@@ -91,14 +92,18 @@ pub use tiles::{
 };
 pub use turns::solve_in_block;
 
+pub use remat_checkmate as checkmate;
+pub use remat_classic as classic;
 pub use remat_cost as profile;
 pub use remat_dtr as dtr;
 pub use remat_fission as fission;
 pub use remat_ir as ir;
+pub use remat_moccasin as moccasin;
 pub use remat_onnx as onnx;
 pub use remat_onnx_mlir as onnx_mlir;
 pub use remat_ortools as ortools;
 pub use remat_place as place;
 pub use remat_plan as plan;
+pub use remat_poet as poet;
 pub use remat_solve as solver;
 pub use remat_verify as verify;

@@ -6,6 +6,7 @@ use std::path::Path;
 use remat_cost::{Device, ProblemOptions, Profile};
 use remat_ir::{Graph, StorageClass};
 use remat_onnx::OnnxModel;
+use remat_onnxruntime_sim::body_bytes;
 use remat_plan::{
     Accounting, AntiDependence, BodyPlan, OrderMode, Plan, Problem, Setup, StorageRole, Tiling, baseline,
 };
@@ -422,7 +423,7 @@ impl Model {
 
 /// The problem of a graph, and what its ops cost.
 fn problem_of(graph: &Graph, options: &LoadOptions, device: &Device) -> Result<(Problem, Profile), Error> {
-    let mut profile = remat_cost::analytic(graph, device);
+    let mut profile = remat_cost::analytic(graph, device, body_bytes);
     if let Some(file) = &options.profile {
         let applied = profile.apply_file(graph, file)?;
         tracing::info!(matched = applied.matched, "measured durations replace estimates");

@@ -2,7 +2,8 @@
 
 use remat_solve::Solver;
 
-use crate::auto::{Auto, parts};
+use crate::auto::Auto;
+use crate::parts::parts;
 use crate::{Error, SolveError};
 
 /// Every solver, the default one first. Some need a library that may not be there ([`Solver::missing`]).

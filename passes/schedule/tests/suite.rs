@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use remat_cost::Device;
 use remat_plan::{Block, BlockPlacement, Blocks, Buffer, BufferId, PlacedInterval, Plan, Problem};
 use remat_schedule::{Figures, Numbering, Schedule, encode, encode_placed, placement_of, plan_of};
-use remat_solve::{SolveControl, solvers};
+use remat_solve::{Registry, SolveControl};
 use remat_testing::TrainingNet;
 use typed_index_collections::TiVec;
 
@@ -26,7 +26,8 @@ fn planned(net: TrainingNet, device: &str, percent: u64, solver: &str) -> (Probl
         remat_verify::replay(problem, plan).unwrap_or_else(|rejection| panic!("{rejection}"))
     };
     problem.budget = Some(replay(&problem, &remat_plan::baseline(&problem)).peak * percent / 100);
-    let solver = solvers().find(|known| known.name() == solver);
+    let registry = Registry::of(&[remat_solve::register, remat_poet::register]);
+    let solver = registry.solvers().find(|known| known.name() == solver);
     let outcome = solver
         .expect("a solver")
         .solve(&problem, &SolveControl::new().step_limit(2_000));
@@ -107,6 +108,8 @@ fn any_plan(problem: &Problem) -> impl Strategy<Value = Plan> + use<> {
 }
 
 proptest! {
+    #![proptest_config(remat_testing::cases(256))]
+
     #[test]
     fn what_is_written_reads_back(
         plan in any_plan(&TrainingNet::Linear.problem(&Device::default())),
@@ -124,7 +127,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(remat_testing::cases(16))]
 
     #[test]
     fn offsets_that_are_written_read_back(

@@ -23,6 +23,21 @@ pub struct Call<'a> {
     pub started: Instant,
 }
 
+impl<'a> Call<'a> {
+    /// A call of a solver on one thread that begins now, with the bound that no plan takes less time than running every op once.
+    #[must_use]
+    pub fn new(solver: &'static str, problem: &'a Problem, control: &'a SolveControl<'a>) -> Self {
+        Self {
+            problem,
+            control,
+            solver,
+            threads: 1,
+            bound: problem.total_duration(),
+            started: Instant::now(),
+        }
+    }
+}
+
 impl Call<'_> {
     /// Tells the observer, if there is one, of a plan with this objective and peak.
     pub fn tell(&self, objective: u64, peak: u64, steps: u64, phase: Phase, plan: &dyn Fn() -> Option<Plan>) {

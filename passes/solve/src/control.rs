@@ -64,7 +64,9 @@ impl Patience {
         }
     }
 
-    pub(crate) fn is_over(self, steps: u64, last_improvement: u64) -> bool {
+    /// Whether that many steps in all, the last improvement at that one, are too many.
+    #[must_use]
+    pub fn is_over(self, steps: u64, last_improvement: u64) -> bool {
         let idle = steps.saturating_sub(last_improvement);
         idle > self.min_steps && idle as f64 > self.factor * last_improvement as f64
     }
@@ -173,6 +175,26 @@ impl<'a> SolveControl<'a> {
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = Some(bytes);
         self
+    }
+
+    /// Why to stop after so many steps, if at all.
+    #[must_use]
+    pub fn interruption(&self, steps: u64) -> Option<StopReason> {
+        if self.is_cancelled() {
+            Some(StopReason::Cancelled)
+        } else if self.step_limit.is_some_and(|limit| steps >= limit) {
+            Some(StopReason::StepLimit)
+        } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            Some(StopReason::TimeLimit)
+        } else {
+            None
+        }
+    }
+
+    /// Whether the flag that is watched is raised.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
     /// Sets when the search counts as converged.
@@ -296,7 +318,7 @@ pub trait Observer: Sync {
 }
 
 /// Counts steps against the limits of one thread and remembers why it stopped.
-pub(crate) struct Meter<'a> {
+pub struct Meter<'a> {
     control: &'a SolveControl<'a>,
     /// Raised when another thread proved that nothing better exists.
     done: &'a AtomicBool,
@@ -310,7 +332,8 @@ pub(crate) struct Meter<'a> {
 
 impl<'a> Meter<'a> {
     /// A meter for a problem with that many nodes.
-    pub(crate) fn new(control: &'a SolveControl<'a>, done: &'a AtomicBool, started: Instant, nodes: usize) -> Self {
+    #[must_use]
+    pub fn new(control: &'a SolveControl<'a>, done: &'a AtomicBool, started: Instant, nodes: usize) -> Self {
         Self {
             control,
             done,
@@ -324,7 +347,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Whether to stop, after `steps` steps in total. Cheap enough to be asked at every step.
-    pub(crate) fn is_over(&mut self, steps: u64) -> bool {
+    pub fn is_over(&mut self, steps: u64) -> bool {
         if self.stopped.is_some() {
             return true;
         }
@@ -336,7 +359,7 @@ impl<'a> Meter<'a> {
             return false;
         }
         self.next_look = steps + self.interval;
-        if self.control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+        if self.control.is_cancelled() {
             self.stopped = Some(StopReason::Cancelled);
         } else if self.done.load(Ordering::Relaxed) {
             self.stopped = Some(StopReason::Proved);
@@ -347,17 +370,20 @@ impl<'a> Meter<'a> {
     }
 
     /// Ends the search for a reason of its own.
-    pub(crate) fn stop(&mut self, reason: StopReason) {
+    pub fn stop(&mut self, reason: StopReason) {
         self.stopped.get_or_insert(reason);
     }
 
-    pub(crate) fn reason(&self) -> Option<StopReason> {
+    /// Why it ended, if it did.
+    #[must_use]
+    pub fn reason(&self) -> Option<StopReason> {
         self.stopped
     }
 
     /// About how many steps are left: exact under a step limit, which takes precedence so that the search is reproducible; else
     /// estimated from the speed so far; `None` without limits.
-    pub(crate) fn steps_left(&self, steps: u64) -> Option<u64> {
+    #[must_use]
+    pub fn steps_left(&self, steps: u64) -> Option<u64> {
         if self.control.step_limit.is_some() {
             return Some(self.step_limit.saturating_sub(steps));
         }
@@ -368,7 +394,8 @@ impl<'a> Meter<'a> {
     }
 
     /// Whether a share of the limits is used up; never without limits. A step limit takes precedence over the deadline.
-    pub(crate) fn used_up(&self, share: f64, steps: u64) -> bool {
+    #[must_use]
+    pub fn used_up(&self, share: f64, steps: u64) -> bool {
         if let Some(limit) = self.control.step_limit {
             return steps as f64 >= share * limit as f64;
         }
@@ -378,7 +405,9 @@ impl<'a> Meter<'a> {
         })
     }
 
-    pub(crate) fn patience(&self) -> Patience {
+    /// When to give up although limits are left.
+    #[must_use]
+    pub fn patience(&self) -> Patience {
         self.control.patience
     }
 }

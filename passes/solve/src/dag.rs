@@ -17,7 +17,7 @@ pub(crate) const MAX_RUNS_PER_NODE: usize = 32;
 /// greatest common divisor), durations in units of [`Dag::duration_unit`], rounded up likewise. Lazy views are left to lowering; that
 /// they may run again with what they look at is part of the price of a recompute. Nodes, values and edges are those of the instance, which
 /// this dereferences to; its figures stand here in units, as `i32` and `i64`.
-pub(crate) struct Dag {
+pub struct Dag {
     instance: Instance,
     duration: TiVec<NodeId, i64>,
     again: TiVec<NodeId, i64>,
@@ -41,7 +41,8 @@ impl Deref for Dag {
 
 impl Dag {
     /// Reads a valid problem; its budget is not part of the result.
-    pub(crate) fn of(problem: &Problem, structure: &Structure) -> Self {
+    #[must_use]
+    pub fn of(problem: &Problem, structure: &Structure) -> Self {
         let instance = Instance::of(problem, structure);
         let unit = size_unit(&instance);
         let scale = |bytes: u64| i32::try_from(bytes.div_ceil(unit)).unwrap_or(i32::MAX);
@@ -112,13 +113,15 @@ impl Dag {
 
     /// What a run takes at its own step on top of what crosses it: all its results and its workspace.
     #[inline]
-    pub(crate) fn local(&self, node: NodeId) -> i32 {
+    #[must_use]
+    pub fn local(&self, node: NodeId) -> i32 {
         self.local[node]
     }
 
     /// What the first run leaves behind for good.
     #[inline]
-    pub(crate) fn kept(&self, node: NodeId) -> i32 {
+    #[must_use]
+    pub fn kept(&self, node: NodeId) -> i32 {
         self.kept[node]
     }
 
@@ -130,18 +133,21 @@ impl Dag {
 
     /// How often a node may run.
     #[inline]
-    pub(crate) fn max_computes(&self, node: NodeId) -> usize {
+    #[must_use]
+    pub fn max_computes(&self, node: NodeId) -> usize {
         self.instance.max_computes(node) as usize
     }
 
     /// Size of a value.
     #[inline]
-    pub(crate) fn bytes(&self, value: ValueId) -> i32 {
+    #[must_use]
+    pub fn bytes(&self, value: ValueId) -> i32 {
         self.bytes[value]
     }
 
     /// A budget in units, rounded down; without limit the largest number.
-    pub(crate) fn scaled_budget(&self, bytes: Option<u64>) -> i32 {
+    #[must_use]
+    pub fn scaled_budget(&self, bytes: Option<u64>) -> i32 {
         bytes.map_or(i32::MAX, |bytes| i32::try_from(bytes / self.unit).unwrap_or(i32::MAX))
     }
 
@@ -179,7 +185,8 @@ impl Dag {
     }
 
     /// Bytes of a scaled size: exact, or rounded up.
-    pub(crate) fn unscaled(&self, units: i32) -> u64 {
+    #[must_use]
+    pub fn unscaled(&self, units: i32) -> u64 {
         u64::try_from(units).unwrap_or(0).saturating_mul(self.unit)
     }
 
@@ -206,7 +213,8 @@ impl Dag {
     }
 
     /// The largest change of memory that moving one run makes at a position: at most all it makes.
-    pub(crate) fn largest_change(&self) -> i32 {
+    #[must_use]
+    pub fn largest_change(&self) -> i32 {
         self.local.iter().copied().max().unwrap_or(0)
     }
 }

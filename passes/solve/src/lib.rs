@@ -1,7 +1,7 @@
 //! Solvers for the rematerialization problem, in pure Rust.
 //!
 //! A [`Solver`] takes a [`Problem`](remat_plan::Problem) and returns an [`Outcome`]: a plan, where one was found, and a
-//! certificate of what is claimed about it. [`solvers`] lists those of this crate. [`SolveControl`] says how long and how
+//! certificate of what is claimed about it. A [`Registry`] holds the solvers of a program. [`SolveControl`] says how long and how
 //! hard to search. [`minimize_peak`] answers the questions that come without a budget.
 //!
 //! # The local search
@@ -30,16 +30,12 @@
 //! Where a problem is made in series and in parallel, [`once_order`] finds an order without recomputes in polynomial time, often the one of least peak
 //! (`series_parallel`). Searches in free order begin from it.
 //!
-//! # The second memory
-//! [`paging`] has a search of its own for problems with a second memory, a deadline, or energy as the objective, and the policies it
-//! is measured against.
-//!
 //! # Offsets
 //! [`Packer`] is what `remat-place` asks for offsets where its own search gets no further; `remat-ortools` has one.
 //!
-//! # The classics
-//! [`classic`] has the checkpointing strategies of Chen and Griewank for training steps, in the stage form of the Checkmate paper,
-//! which [`stages`] provides for solvers that work on its matrices.
+//! # For solvers of other crates
+//! [`stages`] has the stage form of the Checkmate paper for those that work on its matrices, [`Dag`] a problem in small integers and [`Meter`]
+//! the limits of one thread for those that search, [`Call`] what is certified without a bound of one's own.
 
 mod anneal;
 #[cfg(feature = "bench")]
@@ -47,7 +43,6 @@ mod anneal;
 pub mod bench;
 mod best;
 mod claim;
-pub mod classic;
 mod cleanup;
 mod control;
 mod curve;
@@ -55,13 +50,11 @@ mod dag;
 mod descent;
 mod floor;
 mod large;
-pub mod list;
 mod lns;
 mod measure;
 mod minimum;
 mod order;
 mod packer;
-pub mod paging;
 mod price;
 mod registry;
 mod repair;
@@ -78,14 +71,15 @@ mod state;
 mod strategy;
 
 pub use claim::Call;
-pub use control::{Activity, Doing, MAX_THREADS, Observer, Patience, Phase, Progress, SolveControl};
+pub use control::{Activity, Doing, MAX_THREADS, Meter, Observer, Patience, Phase, Progress, SolveControl};
+pub use dag::Dag;
 pub use floor::{LeastPeak, least_peak};
 pub use measure::{Figures, measure};
 pub use minimum::minimize_peak;
 pub use packer::{Packed, Packer, Packing};
-pub use registry::solvers;
+pub use registry::{Registry, register};
 pub use rng::Rng;
 pub use search::Search;
 pub use series_parallel::{OnceOrder, once_order};
 pub use small::Small;
-pub use solver::{Domain, Outcome, Proves, Solver};
+pub use solver::{Domain, External, Outcome, Proves, Solver};

@@ -1,16 +1,33 @@
-//! The solvers of this crate.
+//! Solvers under their names.
 
-use crate::classic::Classic;
-use crate::list::ListScheduler;
-use crate::paging::PagingSearch;
 use crate::{Search, Small, Solver};
 
-/// All solvers of this crate.
-pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
-    let search: &'static dyn Solver = &Search;
-    let small: &'static dyn Solver = &Small;
-    let classic = Classic::ALL.iter().map(|solver| solver as &dyn Solver);
-    let paging = PagingSearch::ALL.iter().map(|solver| solver as &dyn Solver);
-    let list: &'static dyn Solver = &ListScheduler;
-    [search, small].into_iter().chain(classic).chain([list]).chain(paging)
+/// The solvers that a program knows. Each crate with solvers has a function `register`, which adds its own; the program calls those that it
+/// is built with. So no solver is known by name below the program.
+#[derive(Clone, Default)]
+pub struct Registry(Vec<&'static dyn Solver>);
+
+impl Registry {
+    /// What these functions register, in their order.
+    #[must_use]
+    pub fn of(crates: &[fn(&mut Self)]) -> Self {
+        let mut registry = Self::default();
+        crates.iter().for_each(|register| register(&mut registry));
+        registry
+    }
+
+    /// Adds solvers behind those that are there.
+    pub fn add(&mut self, solvers: impl IntoIterator<Item = &'static dyn Solver>) {
+        self.0.extend(solvers);
+    }
+
+    /// All of them, in the order in which they were added.
+    pub fn solvers(&self) -> impl Iterator<Item = &'static dyn Solver> + use<> {
+        self.0.clone().into_iter()
+    }
+}
+
+/// Adds the solvers of this crate.
+pub fn register(registry: &mut Registry) {
+    registry.add([&Search as &dyn Solver, &Small]);
 }

@@ -31,12 +31,12 @@ impl Rng {
     }
 
     /// `true` with the given probability.
-    pub(crate) fn chance(&mut self, probability: f64) -> bool {
+    pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
     /// A distance of at least 1, small ones far more often, at most `reach`.
-    pub(crate) fn nearby(&mut self, reach: f64) -> usize {
+    pub fn nearby(&mut self, reach: f64) -> usize {
         let x = self.unit();
         1 + (x * x * x * reach) as usize
     }

@@ -170,12 +170,11 @@ impl<'a> Run<'a> {
 
     /// The answer where a bound on the peak exceeds the budget.
     pub(crate) fn infeasible(&self, steps: u64) -> Outcome {
-        Outcome {
-            parts: Vec::new(),
-            plan: None,
-            certificate: self.call().not_found(Status::Infeasible, StopReason::Proved, steps),
-            lowest_peak: None,
-        }
+        Outcome::new(
+            None,
+            self.call().not_found(Status::Infeasible, StopReason::Proved, steps),
+            None,
+        )
     }
 
     /// The answer where every op once keeps the budget. The search itself takes views for a little larger than they are.
@@ -185,12 +184,11 @@ impl<'a> Run<'a> {
         let mut figured = plans.map(|plan| (measure(self.problem, &self.structure, &plan), plan));
         let is_within = |figures: Figures| self.problem.budget.is_none_or(|budget| figures.peak <= budget);
         let (figures, plan) = figured.find(|(figures, _)| is_within(*figures))?;
-        Some(Outcome {
-            parts: Vec::new(),
-            plan: Some(plan),
-            certificate: self.call().found(figures.duration, StopReason::Proved, 0),
-            lowest_peak: Some(figures.peak),
-        })
+        Some(Outcome::new(
+            Some(plan),
+            self.call().found(figures.duration, StopReason::Proved, 0),
+            Some(figures.peak),
+        ))
     }
 
     /// The best of what the threads found; the first of equals.
@@ -231,31 +229,24 @@ impl<'a> Run<'a> {
             plan,
         )) = plans.min_by_key(better)
         else {
-            return Outcome {
-                parts: Vec::new(),
-                plan: None,
-                certificate: self.call().not_found(Status::Unknown, stop, steps),
-                lowest_peak: Some(self.dag.unscaled(lowest)),
-            };
+            return Outcome::new(
+                None,
+                self.call().not_found(Status::Unknown, stop, steps),
+                Some(self.dag.unscaled(lowest)),
+            );
         };
-        Outcome {
-            parts: Vec::new(),
-            plan: Some(plan),
-            certificate: self.call().found(objective, stop, steps),
-            lowest_peak: Some(peak),
-        }
+        Outcome::new(Some(plan), self.call().found(objective, stop, steps), Some(peak))
     }
 
     /// A sequence that cannot be lowered is a bug of ours. As a plan as it stands the checker rejects it, and the caller hears of it.
     fn unlowered(&self, best: &Best, stop: StopReason, steps: u64) -> Outcome {
         let runs = best.sequence.iter().map(|&node| Step::Compute(self.dag.op(node)));
         let objective = self.dag.unscaled_duration(best.duration);
-        Outcome {
-            parts: Vec::new(),
-            plan: Some(Plan { steps: runs.collect() }),
-            certificate: self.call().found(objective, stop, steps),
-            lowest_peak: Some(self.dag.unscaled(best.peak)),
-        }
+        Outcome::new(
+            Some(Plan { steps: runs.collect() }),
+            self.call().found(objective, stop, steps),
+            Some(self.dag.unscaled(best.peak)),
+        )
     }
 
     fn lower(&self, sequence: &[NodeId]) -> Option<Plan> {

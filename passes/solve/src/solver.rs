@@ -30,10 +30,15 @@ pub trait Solver: Send + Sync {
         problem.is_time_within_budget() || self.domain() != Domain::Time
     }
 
+    /// What it works with from outside of the program.
+    fn external(&self) -> Option<&'static dyn External> {
+        None
+    }
+
     /// What it needs from outside of the program and does not find; looked for when this is first asked. A solver that lacks something answers
     /// what is plain and refuses the rest.
     fn missing(&self) -> Option<String> {
-        None
+        self.external()?.missing()
     }
 
     /// What its bounds cover.
@@ -41,9 +46,9 @@ pub trait Solver: Send + Sync {
         Proves::Trivial
     }
 
-    /// Whether [`SolveControl::step_limit`] ends it, on one thread with the same plan in every run.
+    /// Whether [`SolveControl::step_limit`] ends it, on one thread with the same plan in every run. Steps of others are not ours.
     fn counts_steps(&self) -> bool {
-        true
+        self.external().is_none()
     }
 
     /// Whether its plans come from other solvers of the registry.
@@ -68,6 +73,12 @@ pub trait Solver: Send + Sync {
     fn refines(&self) -> bool {
         false
     }
+}
+
+/// A library that is loaded at run time.
+pub trait External: Sync {
+    /// Why it cannot be used, if so; looked for when this is first asked.
+    fn missing(&self) -> Option<String>;
 }
 
 /// The problems that a solver is made for.
@@ -104,4 +115,17 @@ pub struct Outcome {
     pub lowest_peak: Option<u64>,
     /// What each of its parts answered, where the solver calls others; their claims have to agree with all of their plans.
     pub parts: Vec<Self>,
+}
+
+impl Outcome {
+    /// What one solver answers by itself.
+    #[must_use]
+    pub fn new(plan: Option<Plan>, certificate: Certificate, lowest_peak: Option<u64>) -> Self {
+        Self {
+            plan,
+            certificate,
+            lowest_peak,
+            parts: Vec::new(),
+        }
+    }
 }

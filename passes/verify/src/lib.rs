@@ -37,8 +37,7 @@
 //! [`check_block`] does both for the block of a plan, whose [`intervals`] it finds itself.
 //!
 //! # Fission
-//! [`check_fission`] judges a graph whose ops run in tiles against the graph before, by rules of its own for every operator. `F` codes are
-//! theirs.
+//! Graphs whose ops run in tiles are judged by `remat-fission-check`, which collects its [`Findings`] under the `F` codes.
 
 mod baseline;
 mod block;
@@ -47,7 +46,6 @@ mod clock;
 mod code;
 mod explain;
 mod file;
-mod fission;
 mod inspect;
 mod intervals;
 mod memory;
@@ -61,9 +59,8 @@ pub use certificate::{check_against, check_certificate, is_covered};
 pub use clock::Span;
 pub use code::{Code, UnknownCode};
 pub use file::{CheckError, check_body_bytes, check_file};
-pub use fission::check_fission;
 pub use inspect::resident_at;
 pub use intervals::{Interval, intervals};
 pub use placement::{PlacementFigures, check_placement, check_placement_certificate};
-pub use rejection::{MAX_VIOLATIONS, Rejection, Violation};
+pub use rejection::{Findings, MAX_VIOLATIONS, Rejection, Violation};
 pub use replay::{Replay, StepTrace, replay};

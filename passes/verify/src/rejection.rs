@@ -69,14 +69,14 @@ impl fmt::Display for Rejection {
 
 /// Collects violations up to [`MAX_VIOLATIONS`].
 #[derive(Default)]
-pub(crate) struct Findings {
+pub struct Findings {
     violations: Vec<Violation>,
     suppressed: usize,
 }
 
 impl Findings {
     /// Adds a violation; its message is only written if it is kept.
-    pub(crate) fn add(&mut self, code: Code, step: Option<usize>, message: impl FnOnce() -> String) {
+    pub fn add(&mut self, code: Code, step: Option<usize>, message: impl FnOnce() -> String) {
         if self.violations.len() == MAX_VIOLATIONS {
             self.suppressed += 1;
             return;
@@ -91,7 +91,10 @@ impl Findings {
     }
 
     /// `value`, if nothing was found.
-    pub(crate) fn judge<T>(self, value: T) -> Result<T, Rejection> {
+    ///
+    /// # Errors
+    /// [`Rejection`] with everything that was found.
+    pub fn judge<T>(self, value: T) -> Result<T, Rejection> {
         if self.violations.is_empty() {
             return Ok(value);
         }

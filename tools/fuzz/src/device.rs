@@ -1,6 +1,7 @@
 //! Tables of devices in TOML.
 
 use remat_cost::{Device, ProblemOptions, analytic, problem};
+use remat_onnxruntime_sim::body_bytes;
 use remat_plan::Objective;
 
 use crate::{graph, judge, sample};
@@ -16,7 +17,7 @@ pub(crate) fn body(data: &[u8]) -> bool {
     };
     for device in devices.iter().take(MOST_DEVICES) {
         let graph = sample::graph();
-        let profile = analytic(graph, device);
+        let profile = analytic(graph, device, body_bytes);
         let mut problem = match problem(graph, &profile, &ProblemOptions::default()) {
             Ok(problem) => problem,
             Err(error) => {

@@ -2,6 +2,7 @@
 
 use remat_cost::{Device, ProblemBuildError, ProblemOptions, analytic, problem};
 use remat_ir::{Graph, OpKind};
+use remat_onnxruntime_sim::body_bytes;
 use remat_plan::{Plan, Problem, ProblemError};
 use remat_rewrite::rewrite;
 
@@ -26,7 +27,7 @@ pub(crate) fn body(data: &[u8]) -> bool {
     assert_eq!(graph.validate(), Ok(()));
     assert_eq!(graph.to_string().parse().as_ref(), Ok(&graph));
     assert!(graph.to_dot().starts_with("digraph"));
-    let profile = analytic(&graph, &device());
+    let profile = analytic(&graph, &device(), body_bytes);
     match problem(&graph, &profile, &ProblemOptions::default()) {
         Ok(problem) => apply(&graph, &judge::plans(&problem)),
         Err(ProblemBuildError::AlreadyRewritten(_)) => {

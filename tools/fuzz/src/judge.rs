@@ -98,7 +98,7 @@ fn solved(problem: &Problem, round: usize) -> Option<Plan> {
 }
 
 /// The default solver and another one, which depends on the problem. Solvers that count no steps, and a default one that calls such
-/// solvers, are left to `passes/remat/tests/truth.rs`: thousands of problems would take hours.
+/// solvers, are left to `passes/remat/tests/it/truth.rs`: thousands of problems would take hours.
 fn chosen(problem: &Problem, round: usize) -> [&'static dyn Solver; 2] {
     let domain = if problem.is_time_within_budget() {
         Domain::Time

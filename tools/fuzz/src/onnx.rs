@@ -6,6 +6,7 @@ use remat_cost::{ProblemOptions, analytic, problem};
 use remat_ir::{Dim, Graph, StorageClass, ValueType};
 use remat_onnx::proto::Message;
 use remat_onnx::{ImportOptions, OnnxError, OnnxModel};
+use remat_onnxruntime_sim::body_bytes;
 use remat_rewrite::rewrite;
 
 use crate::{graph, judge};
@@ -34,7 +35,7 @@ pub(crate) fn import(data: &[u8]) -> bool {
         .iter()
         .filter(|storage| storage.class == StorageClass::Intermediate);
     assert!(results.all(|storage| storage.bytes.is_some()));
-    let profile = analytic(imported, &graph::device());
+    let profile = analytic(imported, &graph::device(), body_bytes);
     let problem = match problem(imported, &profile, &ProblemOptions::default()) {
         Ok(problem) => problem,
         Err(error) => {

@@ -1,6 +1,7 @@
 //! Measured times in JSON.
 
 use remat_cost::{ProblemOptions, ProfileFile, analytic, problem};
+use remat_onnxruntime_sim::body_bytes;
 
 use crate::{graph, judge, sample};
 
@@ -12,7 +13,7 @@ pub(crate) fn body(data: &[u8]) -> bool {
     };
     assert_eq!(ProfileFile::from_json(&file.to_json()).as_ref(), Ok(&file));
     let graph = sample::graph();
-    let mut profile = analytic(graph, &graph::device());
+    let mut profile = analytic(graph, &graph::device(), body_bytes);
     let before = profile.clone();
     if profile.apply_file(graph, &file).is_err() {
         assert_eq!(profile, before, "a profile that is refused changes nothing");

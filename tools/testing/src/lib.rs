@@ -5,6 +5,7 @@
 //! | [`net`] | problems op by op, and the networks by which the documentation explains the rules |
 //! | [`plans`] | plans of them, as short texts |
 //! | [`random`] | strategies of `proptest` for random problems |
+//! | [`cases()`] | how many of them a property is tried on |
 //! | [`networks`] | the training steps of the POET paper |
 //! | [`evaluate()`], [`evaluate_op`] | what a graph or an op computes, in integers: a reference interpreter |
 //! | [`onnx`] | ONNX models, one line per node |
@@ -28,6 +29,7 @@
 //! fails instead.
 #![expect(clippy::panic, reason = "helpers of tests fail as tests do")]
 
+mod cases;
 mod evaluate;
 mod mobile_net;
 mod need;
@@ -38,6 +40,7 @@ pub mod plans;
 pub mod random;
 mod trial;
 
+pub use cases::cases;
 pub use evaluate::{Array, evaluate, evaluate_all, evaluate_op};
 pub use mobile_net::mobile_net;
 pub use need::{ALL_BUDGETS, Need, REQUIRED, onnx_test_data, ortools, runtime_library, workspace};

@@ -7,10 +7,12 @@
 //! | [`paging`] | the least energy of plans with a second memory |
 //! | [`problems`] | random tiny problems with sizes and durations of all magnitudes |
 //! | [`offsets`] | the least height of buffers in one block |
+//! | [`answers`] | answers of one solver, replayed and held against the best plan |
 //! | [`judge`] | whether an answer and its certificate are true |
 //!
 //! Only tests and `remat-bench truth` use this crate.
 
+pub mod answers;
 pub mod judge;
 mod least;
 pub mod offsets;

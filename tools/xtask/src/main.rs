@@ -1,5 +1,6 @@
 //! Checks and generated files of this workspace: `cargo run -p xtask -- codegen` and `cargo run -p xtask -- tidy`.
 
+#[cfg(feature = "codegen")]
 mod codegen;
 mod tidy;
 mod workspace;
@@ -18,6 +19,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Task {
     /// Writes the manual to `docs/man`.
+    #[cfg(feature = "codegen")]
     Codegen {
         /// Fail if a file is not current instead of writing it.
         #[arg(long)]
@@ -31,10 +33,12 @@ enum Task {
 fn main() -> anyhow::Result<ExitCode> {
     let root = workspace::root();
     let findings = match Arguments::parse().task {
+        #[cfg(feature = "codegen")]
         Task::Codegen { check: false } => {
             codegen::write(&root)?;
             Vec::new()
         }
+        #[cfg(feature = "codegen")]
         Task::Codegen { check: true } => codegen::stale(&root)?,
         Task::Tidy => tidy::check(&workspace::sources(&root)?),
     };

@@ -7,19 +7,30 @@ use onnx_runtime_ir::DataType;
 use onnx_runtime_shape_inference::{DimExpr, NodeIo, ShapeData, TensorType, TypeInfo, ValueType as Container};
 
 use super::value::Value;
-use super::{Inference, Scope};
 use crate::OnnxError;
 use crate::attributes::{attribute, int};
 use crate::opsets::domain;
 use crate::values::axis as place_of;
 
-impl<'m> Inference<'m> {
+/// Control flow at one place, with what it asks of the inference around it.
+pub(super) trait ControlFlow<'m> {
+    /// The version of the standard operators.
+    fn opset(&self) -> Option<u64>;
+
+    /// The types of a node's operands.
+    fn operands(&self, node: &NodeProto) -> Vec<NodeIo>;
+
+    /// Runs a body whose first inputs are bound to `inputs`.
+    fn body(&mut self, graph: &'m GraphProto, inputs: Vec<NodeIo>) -> Result<Vec<Value>, OnnxError>;
+
+    /// Notes how often one run of its node runs a body.
+    fn note_trips(&mut self, graph: &'m GraphProto, trips: Option<i64>);
+
+    /// A dimension of which nothing is known.
+    fn fresh_dim(&mut self) -> DimExpr;
+
     /// The outputs of a node that runs subgraphs, `None` if it is not one of the four.
-    pub(super) fn control_flow(
-        &mut self,
-        node: &'m NodeProto,
-        scope: &Scope<'_, 'm>,
-    ) -> Result<Option<Vec<Value>>, OnnxError> {
+    fn control_flow(&mut self, node: &'m NodeProto) -> Result<Option<Vec<Value>>, OnnxError> {
         if !domain(&node.domain).is_empty() {
             return Ok(None);
         }
@@ -27,35 +38,23 @@ impl<'m> Inference<'m> {
         match (node.op_type.as_str(), graph("body")) {
             ("If", _) => match (graph("then_branch"), graph("else_branch")) {
                 // A condition that is known decides.
-                (Some(then), Some(other)) => match node
-                    .input
-                    .first()
-                    .and_then(|c| scope.get(c))
-                    .and_then(|value| scalar(&value.io))
-                {
-                    Some(0) => self.body(other, scope, Vec::new()).map(Some),
-                    Some(_) => self.body(then, scope, Vec::new()).map(Some),
-                    None => self.branches(then, other, scope).map(Some),
+                (Some(then), Some(other)) => match self.operands(node).first().and_then(scalar) {
+                    Some(0) => self.body(other, Vec::new()).map(Some),
+                    Some(_) => self.body(then, Vec::new()).map(Some),
+                    None => self.branches(then, other).map(Some),
                 },
                 _ => Ok(None),
             },
-            ("Loop", Some(body)) => self.iterate(node, body, scope).map(Some),
-            ("Scan", Some(body)) if scope.opsets.get("").is_none_or(|&version| version >= 9) => {
-                self.scan(node, body, scope).map(Some)
-            }
-            ("SequenceMap", Some(body)) => self.map_sequence(node, body, scope).map(Some),
+            ("Loop", Some(body)) => self.iterate(node, body).map(Some),
+            ("Scan", Some(body)) if self.opset().is_none_or(|version| version >= 9) => self.scan(node, body).map(Some),
+            ("SequenceMap", Some(body)) => self.map_sequence(node, body).map(Some),
             _ => Ok(None),
         }
     }
 
-    fn branches(
-        &mut self,
-        then: &'m GraphProto,
-        other: &'m GraphProto,
-        scope: &Scope<'_, 'm>,
-    ) -> Result<Vec<Value>, OnnxError> {
-        let mut outputs = self.body(then, scope, Vec::new())?;
-        let others = self.body(other, scope, Vec::new())?;
+    fn branches(&mut self, then: &'m GraphProto, other: &'m GraphProto) -> Result<Vec<Value>, OnnxError> {
+        let mut outputs = self.body(then, Vec::new())?;
+        let others = self.body(other, Vec::new())?;
         for (value, other) in outputs.iter_mut().zip(others) {
             self.unify(&mut value.io, &other.io);
             value.tensor = None;
@@ -64,75 +63,22 @@ impl<'m> Inference<'m> {
         Ok(outputs)
     }
 
-    /// Runs a body whose first inputs are bound to `inputs`.
-    fn body(
-        &mut self,
-        graph: &'m GraphProto,
-        scope: &Scope<'_, 'm>,
-        inputs: Vec<NodeIo>,
-    ) -> Result<Vec<Value>, OnnxError> {
-        let mut inner = scope.inner();
-        self.enter_graph(graph, &mut inner)?;
-        for (formal, io) in graph.input.iter().zip(inputs) {
-            self.define(&formal.name, io.into(), &mut inner);
-        }
-        let outputs = self.subgraph(graph, &mut inner)?;
-        self.note_body(graph, &inner);
-        Ok(outputs)
-    }
-
-    /// Notes the types in a body for the importer, which knows nothing of bodies inside of functions.
-    fn note_body(&mut self, graph: &'m GraphProto, scope: &Scope<'_, 'm>) {
-        if self.calls > 0 || self.visits_left == 0 {
-            return;
-        }
-        let mut names: Vec<&'m str> = scope.values.keys().copied().collect();
-        names.sort_unstable();
-        let value = |name: &'m str| {
-            let io = scope.values.get(name)?.io.clone();
-            Some((name, io, scope.declared.get(name).cloned()))
-        };
-        self.bodies.note(graph, names.into_iter().filter_map(value).collect());
-    }
-
-    /// Notes how often one run of its node runs a body.
-    fn note_trips(&mut self, graph: &'m GraphProto, trips: Option<i64>) {
-        let known = trips.and_then(|trips| u64::try_from(trips).ok());
-        if let Some(trips) = known.filter(|_| self.calls == 0) {
-            self.bodies.note_trips(graph, trips);
-        }
-    }
-
     /// The types that a body gives if it runs more than once.
-    fn types_of_body(
-        &mut self,
-        graph: &'m GraphProto,
-        scope: &Scope<'_, 'm>,
-        inputs: Vec<NodeIo>,
-    ) -> Result<Vec<NodeIo>, OnnxError> {
-        let outputs = self.body(graph, scope, inputs)?;
+    fn types_of_body(&mut self, graph: &'m GraphProto, inputs: Vec<NodeIo>) -> Result<Vec<NodeIo>, OnnxError> {
+        let outputs = self.body(graph, inputs)?;
         Ok(outputs.into_iter().map(|value| value.io).collect())
     }
 
-    fn operands(&self, node: &NodeProto, scope: &Scope<'_, 'm>) -> Vec<NodeIo> {
-        self.inputs(node, scope).into_iter().map(|value| value.io).collect()
-    }
-
     /// `Loop(M, cond, v...) -> (v..., scans...)` with a body `(i, cond, v...) -> (cond, v..., scans...)`.
-    fn iterate(
-        &mut self,
-        node: &'m NodeProto,
-        body: &'m GraphProto,
-        scope: &Scope<'_, 'm>,
-    ) -> Result<Vec<Value>, OnnxError> {
-        let operands = self.operands(node, scope);
+    fn iterate(&mut self, node: &'m NodeProto, body: &'m GraphProto) -> Result<Vec<Value>, OnnxError> {
+        let operands = self.operands(node);
         let carried_count = body.input.len().saturating_sub(2);
         let mut carried: Vec<NodeIo> = operands.iter().skip(2).take(carried_count).cloned().collect();
         carried.resize_with(carried_count, NodeIo::default);
         // A carried value may change its values, so only its type enters the body, and where the body changes that too,
         // a second pass starts from what both have in common.
         carried.iter_mut().for_each(|io| io.shape_data = None);
-        let mut outputs = self.types_of_body(body, scope, Self::loop_inputs(&carried))?;
+        let mut outputs = self.types_of_body(body, loop_inputs(&carried))?;
         let mut changed = false;
         for (io, output) in carried.iter_mut().zip(outputs.iter().skip(1)) {
             let before = (io.type_info.clone(), io.value_type.clone());
@@ -140,7 +86,7 @@ impl<'m> Inference<'m> {
             changed |= before != (io.type_info.clone(), io.value_type.clone());
         }
         if changed {
-            outputs = self.types_of_body(body, scope, Self::loop_inputs(&carried))?;
+            outputs = self.types_of_body(body, loop_inputs(&carried))?;
         }
         let endless = outputs.first().is_some_and(|cond| scalar(cond) == Some(1));
         let starts = node.input.get(1).is_none_or(String::is_empty) || operands.get(1).and_then(scalar) == Some(1);
@@ -149,7 +95,7 @@ impl<'m> Inference<'m> {
             .and_then(scalar)
             .filter(|&count| count >= 0 && endless && starts);
         self.note_trips(body, trips);
-        let extent = trips.map_or_else(|| self.symbols.interner.fresh_dim(), DimExpr::constant);
+        let extent = trips.map_or_else(|| self.fresh_dim(), DimExpr::constant);
         let mut results = Vec::with_capacity(outputs.len());
         for (index, mut io) in outputs.into_iter().skip(1).enumerate() {
             io.shape_data = None;
@@ -159,7 +105,7 @@ impl<'m> Inference<'m> {
                     results.push(std::mem::take(start).into());
                 }
                 None => {
-                    io.type_info = io.type_info.map(|info| Self::stacked(&info, 0, extent.clone()));
+                    io.type_info = io.type_info.map(|info| stacked(&info, 0, extent.clone()));
                     results.push(io.into());
                 }
             }
@@ -167,23 +113,8 @@ impl<'m> Inference<'m> {
         Ok(results)
     }
 
-    fn loop_inputs(carried: &[NodeIo]) -> Vec<NodeIo> {
-        let iteration = NodeIo::typed(TypeInfo::new(DataType::Int64, Vec::new()));
-        let mut condition = NodeIo::typed(TypeInfo::new(DataType::Bool, Vec::new()));
-        condition.shape_data = Some(ShapeData::scalar(DataType::Bool, DimExpr::constant(1)));
-        [iteration, condition]
-            .into_iter()
-            .chain(carried.iter().cloned())
-            .collect()
-    }
-
     /// `Scan` from opset 9: state variables, then slices of the scanned inputs.
-    fn scan(
-        &mut self,
-        node: &'m NodeProto,
-        body: &'m GraphProto,
-        scope: &Scope<'_, 'm>,
-    ) -> Result<Vec<Value>, OnnxError> {
+    fn scan(&mut self, node: &'m NodeProto, body: &'m GraphProto) -> Result<Vec<Value>, OnnxError> {
         let scanned = int(node, "num_scan_inputs")
             .and_then(|n| usize::try_from(n).ok())
             .unwrap_or(0);
@@ -192,7 +123,7 @@ impl<'m> Inference<'m> {
         };
         let axes = |name: &str| attribute(node, name).map_or(&[][..], |a| a.ints.as_slice());
         let mut length = None;
-        let mut inputs = self.operands(node, scope);
+        let mut inputs = self.operands(node);
         for (index, io) in inputs.iter_mut().enumerate() {
             io.shape_data = None;
             let Some(position) = index.checked_sub(states) else {
@@ -206,8 +137,8 @@ impl<'m> Inference<'m> {
                 Some(info)
             });
         }
-        let outputs = self.types_of_body(body, scope, inputs)?;
-        let length = length.unwrap_or_else(|| self.symbols.interner.fresh_dim());
+        let outputs = self.types_of_body(body, inputs)?;
+        let length = length.unwrap_or_else(|| self.fresh_dim());
         self.note_trips(body, length.as_const());
         let mut results = Vec::with_capacity(outputs.len());
         for (index, mut io) in outputs.into_iter().enumerate() {
@@ -216,7 +147,7 @@ impl<'m> Inference<'m> {
                 let axis = axes("scan_output_axes").get(position).copied().unwrap_or(0);
                 io.type_info = io.type_info.and_then(|info| {
                     let axis = place_of(axis, info.rank() + 1)?;
-                    Some(Self::stacked(&info, axis, length.clone()))
+                    Some(stacked(&info, axis, length.clone()))
                 });
             }
             results.push(io.into());
@@ -225,13 +156,8 @@ impl<'m> Inference<'m> {
     }
 
     /// `SequenceMap`: each element of the sequences through the body.
-    fn map_sequence(
-        &mut self,
-        node: &'m NodeProto,
-        body: &'m GraphProto,
-        scope: &Scope<'_, 'm>,
-    ) -> Result<Vec<Value>, OnnxError> {
-        let mut inputs = self.operands(node, scope);
+    fn map_sequence(&mut self, node: &'m NodeProto, body: &'m GraphProto) -> Result<Vec<Value>, OnnxError> {
+        let mut inputs = self.operands(node);
         for io in &mut inputs {
             if let Some(Container::Sequence(element)) = io.value_type.take() {
                 *io = match *element {
@@ -243,7 +169,7 @@ impl<'m> Inference<'m> {
                 };
             }
         }
-        let outputs = self.types_of_body(body, scope, inputs)?;
+        let outputs = self.types_of_body(body, inputs)?;
         let wrap = |io: NodeIo| {
             let element = io
                 .value_type
@@ -262,7 +188,7 @@ impl<'m> Inference<'m> {
             (Some(mut info), Some(other)) if info.dtype == other.dtype && info.rank() == other.rank() => {
                 for (dim, other) in info.shape.iter_mut().zip(&other.shape) {
                     if dim != other {
-                        *dim = self.symbols.interner.fresh_dim();
+                        *dim = self.fresh_dim();
                     }
                 }
                 Some(info)
@@ -288,6 +214,23 @@ impl<'m> Inference<'m> {
             _ => None,
         }
     }
+}
+
+fn loop_inputs(carried: &[NodeIo]) -> Vec<NodeIo> {
+    let iteration = NodeIo::typed(TypeInfo::new(DataType::Int64, Vec::new()));
+    let mut condition = NodeIo::typed(TypeInfo::new(DataType::Bool, Vec::new()));
+    condition.shape_data = Some(ShapeData::scalar(DataType::Bool, DimExpr::constant(1)));
+    [iteration, condition]
+        .into_iter()
+        .chain(carried.iter().cloned())
+        .collect()
+}
+
+/// A tensor type with a dimension inserted.
+fn stacked(info: &TypeInfo, axis: usize, extent: DimExpr) -> TypeInfo {
+    let mut info = info.clone();
+    info.shape.insert(axis.min(info.shape.len()), extent);
+    info
 }
 
 /// The value of a scalar, or of a vector of one element, that is a known number.

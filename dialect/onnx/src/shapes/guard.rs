@@ -5,8 +5,7 @@ use onnx_runtime_ir::{Attribute, Node};
 use onnx_runtime_shape_inference::NodeIo;
 use remat_operators::operator;
 
-/// Values have at most this many dimensions; runtimes stop at 64 or before.
-pub(crate) const MAX_RANK: usize = 256;
+use crate::types::MAX_RANK;
 
 /// Windows, strides and paddings are at most this large.
 const MAX_WINDOW: u64 = 1 << 31;

@@ -28,7 +28,7 @@ use std::sync::OnceLock;
 
 use onnx_protobuf::{FunctionProto, GraphProto, NodeProto, ValueInfoProto};
 use onnx_runtime_ir::Node;
-use onnx_runtime_shape_inference::{DimExpr, InferenceRegistry, MergePolicy, NodeIo, TypeInfo};
+use onnx_runtime_shape_inference::{DimExpr, InferenceRegistry, MergePolicy, NodeIo};
 use remat_ir::{Dim, ValueType};
 use rustc_hash::FxHashMap;
 
@@ -38,14 +38,14 @@ use crate::functions::{Function, Functions};
 use crate::marks::origin;
 use crate::opsets::Opsets;
 use crate::tensor::{dense_type, sparse_type};
-use crate::types::{Dims, value_type};
+use crate::types::{Dims, MAX_RANK, value_type};
 use crate::values::{Follows, Operands, Tensor, evaluate};
 use bodies::Bodies;
 pub(crate) use bodies::BodyTypes;
 use budget::Budget;
+use control::ControlFlow;
 use convert::Bindings;
 use free::free;
-pub(crate) use guard::MAX_RANK;
 use stand_in::StandIn;
 use symbols::Symbols;
 use value::Value;
@@ -386,7 +386,7 @@ impl<'m> Inference<'m> {
         let mut results = match functions.called(node) {
             _ if self.visits_left == 0 || self.depth >= MAX_DEPTH => Vec::new(),
             Some(function) => self.call(function, node, scope)?,
-            None => match self.control_flow(node, scope)? {
+            None => match (Within { inference: self, scope }).control_flow(node)? {
                 Some(results) => results,
                 None => self.operator(node, name, scope),
             },
@@ -545,6 +545,45 @@ impl<'m> Inference<'m> {
             .collect())
     }
 
+    /// Runs a body whose first inputs are bound to `inputs`.
+    fn body(
+        &mut self,
+        graph: &'m GraphProto,
+        scope: &Scope<'_, 'm>,
+        inputs: Vec<NodeIo>,
+    ) -> Result<Vec<Value>, OnnxError> {
+        let mut inner = scope.inner();
+        self.enter_graph(graph, &mut inner)?;
+        for (formal, io) in graph.input.iter().zip(inputs) {
+            self.define(&formal.name, io.into(), &mut inner);
+        }
+        let outputs = self.subgraph(graph, &mut inner)?;
+        self.note_body(graph, &inner);
+        Ok(outputs)
+    }
+
+    /// Notes the types in a body for the importer, which knows nothing of bodies inside of functions.
+    fn note_body(&mut self, graph: &'m GraphProto, scope: &Scope<'_, 'm>) {
+        if self.calls > 0 || self.visits_left == 0 {
+            return;
+        }
+        let mut names: Vec<&'m str> = scope.values.keys().copied().collect();
+        names.sort_unstable();
+        let value = |name: &'m str| {
+            let io = scope.values.get(name)?.io.clone();
+            Some((name, io, scope.declared.get(name).cloned()))
+        };
+        self.bodies.note(graph, names.into_iter().filter_map(value).collect());
+    }
+
+    /// Notes how often one run of its node runs a body.
+    fn note_trips(&mut self, graph: &'m GraphProto, trips: Option<i64>) {
+        let known = trips.and_then(|trips| u64::try_from(trips).ok());
+        if let Some(trips) = known.filter(|_| self.calls == 0) {
+            self.bodies.note_trips(graph, trips);
+        }
+    }
+
     /// Infers a subgraph whose inputs are already defined in `scope`; returns its outputs.
     fn subgraph(&mut self, graph: &'m GraphProto, scope: &mut Scope<'_, 'm>) -> Result<Vec<Value>, OnnxError> {
         self.depth += 1;
@@ -558,11 +597,33 @@ impl<'m> Inference<'m> {
             .map(|output| scope.get(&output.name).cloned().unwrap_or_default())
             .collect())
     }
+}
 
-    /// A tensor type with a dimension inserted.
-    fn stacked(info: &TypeInfo, axis: usize, extent: DimExpr) -> TypeInfo {
-        let mut info = info.clone();
-        info.shape.insert(axis.min(info.shape.len()), extent);
-        info
+/// A node that runs subgraphs, in a scope.
+struct Within<'a, 's, 'm> {
+    inference: &'a mut Inference<'m>,
+    scope: &'a Scope<'s, 'm>,
+}
+
+impl<'m> ControlFlow<'m> for Within<'_, '_, 'm> {
+    fn opset(&self) -> Option<u64> {
+        self.scope.opsets.get("").copied()
+    }
+
+    fn operands(&self, node: &NodeProto) -> Vec<NodeIo> {
+        let inputs = self.inference.inputs(node, self.scope).into_iter();
+        inputs.map(|value| value.io).collect()
+    }
+
+    fn body(&mut self, graph: &'m GraphProto, inputs: Vec<NodeIo>) -> Result<Vec<Value>, OnnxError> {
+        self.inference.body(graph, self.scope, inputs)
+    }
+
+    fn note_trips(&mut self, graph: &'m GraphProto, trips: Option<i64>) {
+        self.inference.note_trips(graph, trips);
+    }
+
+    fn fresh_dim(&mut self) -> DimExpr {
+        self.inference.symbols.interner.fresh_dim()
     }
 }

@@ -6,10 +6,10 @@ use onnx_runtime_shape_inference::{DimExpr, NodeIo, TypeInfo};
 use remat_operators::{ResultType, operator};
 
 use super::blocked;
-use super::guard::MAX_RANK;
 use super::learning;
 use super::symbols::{Symbols, data_type};
 use super::training;
+use crate::types::MAX_RANK;
 
 /// Adds known types to the results of a node.
 pub(super) fn complete(node: &Node, inputs: &[NodeIo], results: &mut [NodeIo], symbols: &mut Symbols<'_>) {

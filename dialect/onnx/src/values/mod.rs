@@ -13,7 +13,7 @@ mod reduce;
 mod select;
 mod tensor;
 
-use crate::shapes::MAX_RANK;
+use crate::types::MAX_RANK;
 pub(crate) use operands::{Follows, Operands, axis};
 pub(crate) use tensor::{MAX_ELEMENTS, Tensor};
 

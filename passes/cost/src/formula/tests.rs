@@ -5,7 +5,7 @@ use remat_ir::{Attribute, Dim, ElementType, GraphBuilder, OpSpec, ValueType};
 
 use super::*;
 use crate::operands::product;
-use crate::{Device, analytic};
+use crate::{Device, analytic, no_bodies};
 
 /// One op of the default domain on operands of these shapes.
 struct Case {
@@ -285,7 +285,7 @@ fn absurd_shapes_saturate() {
         .op(OpSpec::new("mm", "MatMul").reads(w).reads(x).defines("y", absurd))
         .unwrap();
     let graph = builder.finish();
-    let profile = analytic(&graph, &Device::default());
+    let profile = analytic(&graph, &Device::default(), no_bodies);
     let cost = profile.ops.first().unwrap();
     assert_eq!((cost.duration_ns, cost.flops), (u64::MAX, u64::MAX));
     assert_eq!(product(&[u64::MAX, u64::MAX, u64::MAX]), u128::MAX);
@@ -336,6 +336,8 @@ const TYPES: &[&str] = &[
 ];
 
 proptest! {
+    #![proptest_config(remat_testing::cases(256))]
+
     #[test]
     fn no_kernel_is_free_and_no_shape_panics(
         op_type in proptest::sample::select(TYPES),
@@ -352,7 +354,7 @@ proptest! {
         }
         let graph = case.int("transA", axis & 1).text("equation", &equation).graph();
         for device in Device::presets() {
-            let profile = analytic(&graph, device);
+            let profile = analytic(&graph, device, no_bodies);
             prop_assert!(profile.ops.iter().all(|op| op.duration_ns >= device.launch_ns));
         }
     }

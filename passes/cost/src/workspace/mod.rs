@@ -3,7 +3,8 @@
 //!
 //! Every formula for ONNX Runtime was fitted to nodes run one at a time against the heap (`data/workspace.csv`, made by
 //! `data/measure_workspace.py`) and read in the runtime's sources where the figures left a doubt. A kernel the table does
-//! not know is taken to need nothing. What If, Loop and Scan take for their subgraphs is simulated.
+//! not know is taken to need nothing. What If, Loop and Scan take for
+//! their subgraphs is for the caller to say ([`BodyBytes`]).
 
 mod attention;
 mod conv;
@@ -13,7 +14,6 @@ mod tosa;
 mod widened;
 
 use remat_ir::{Attribute, Graph, Op, OpId};
-use remat_onnxruntime_sim::body_bytes;
 use remat_operators::{Workspace, operator};
 
 use crate::operands::{Operands, bits, value_bytes};
@@ -28,12 +28,22 @@ pub(crate) fn lowered(graph: &Graph, op: &Op) -> u64 {
     stated.saturating_add(u64::try_from(own.unwrap_or(0)).unwrap_or(u64::MAX))
 }
 
+/// Bytes that an op takes for its subgraphs at most, on top of operands and results; `None` if nothing is known. The function that it is given
+/// says what the kernel of any other op holds while it runs.
+pub type BodyBytes = fn(&Graph, OpId, &dyn Fn(&Graph, OpId) -> u64) -> Option<u64>;
+
+/// Of no subgraph anything is known.
+#[must_use]
+pub fn no_bodies(_: &Graph, _: OpId, _: &dyn Fn(&Graph, OpId) -> u64) -> Option<u64> {
+    None
+}
+
 /// Workspace of one run of op `id` in ONNX Runtime, what it takes for subgraphs included; 0 where shapes are unknown.
-pub(crate) fn bytes(graph: &Graph, id: OpId) -> u64 {
+pub(crate) fn bytes(graph: &Graph, id: OpId, bodies: BodyBytes) -> u64 {
     if graph.ops[id].bodies.is_empty() {
         return kernel_bytes(graph, id);
     }
-    body_bytes(graph, id, &kernel_bytes).unwrap_or(0)
+    bodies(graph, id, &kernel_bytes).unwrap_or(0)
 }
 
 /// Workspace of one run of op `id` in ONNX Runtime without what it takes for subgraphs; 0 where shapes are unknown.

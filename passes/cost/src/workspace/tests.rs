@@ -90,7 +90,7 @@ const MISSED: [&str; 3] = [",NonMaxSuppression,", ",Softmax,f64", ",Gelu,f16"];
 fn formulas_meet_what_was_measured() {
     let mut wrong = Vec::new();
     for row in rows() {
-        let promised = bytes(&row.graph, OpId::new(0));
+        let promised = kernel_bytes(&row.graph, OpId::new(0));
         let limit = 8_500 + row.measured / 20;
         let missed = MISSED.iter().any(|known| row.label.starts_with(known));
         if !missed && promised.abs_diff(row.measured) > limit {
@@ -109,12 +109,12 @@ fn formulas_meet_what_was_measured() {
 fn other_ops_and_other_domains_take_nothing() {
     let mut row = row(",Conv,f32[1x8x9x9] f32[4x8x3x3],,1x4x7x7,0,0,").unwrap();
     let id = OpId::new(0);
-    assert_eq!(bytes(&row.graph, id), 65_536);
+    assert_eq!(kernel_bytes(&row.graph, id), 65_536);
     row.graph.ops[id].domain = "org.example".into();
-    assert_eq!(bytes(&row.graph, id), 0);
+    assert_eq!(kernel_bytes(&row.graph, id), 0);
     row.graph.ops[id].domain.clear();
     row.graph.ops[id].op_type = "Relu".into();
-    assert_eq!(bytes(&row.graph, id), 0);
+    assert_eq!(kernel_bytes(&row.graph, id), 0);
 }
 
 #[test]
@@ -129,6 +129,6 @@ fn shapes_that_do_not_fit_take_nothing() {
         ",GatherND,f32[2] i64[],,2,0,0,",
     ] {
         let row = row(line).unwrap();
-        assert_eq!(bytes(&row.graph, OpId::new(0)), 0, "{line}");
+        assert_eq!(kernel_bytes(&row.graph, OpId::new(0)), 0, "{line}");
     }
 }

@@ -256,7 +256,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..remat_testing::cases(256) })]
 
         /// Whatever is called, evicted and brought back: a remembered cost is the cost.
         #[test]

@@ -3,11 +3,10 @@
 
 mod trace_of;
 
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use remat_plan::{OpId, Plan, Problem, Status, StopReason, Structure, baseline, lower_sequence};
-use remat_solve::{Call, Figures, Outcome, Phase, SolveControl, Solver, measure};
+use remat_solve::{Call, Figures, Outcome, Phase, Registry, SolveControl, Solver, measure};
 
 use self::trace_of::trace_of;
 use crate::runtime::{Runtime, Stop};
@@ -82,9 +81,9 @@ impl Staged {
     pub const ALL: &'static [Self] = &ALL;
 }
 
-/// All solvers of this crate.
-pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
-    Staged::ALL.iter().map(|solver| solver as &dyn Solver)
+/// Adds the solvers of this crate.
+pub fn register(registry: &mut Registry) {
+    registry.add(Staged::ALL.iter().map(|solver| solver as &dyn Solver));
 }
 
 /// Ops of the largest problem on which all executions together are quick.
@@ -102,21 +101,9 @@ impl Solver for Staged {
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         let structure = Structure::of(problem);
         let (trace, ops) = trace_of(problem, &structure);
-        let call = Call {
-            problem,
-            control,
-            solver: self.name,
-            threads: 1,
-            started: Instant::now(),
-            bound: problem.total_duration(),
-        };
+        let call = Call::new(self.name, problem, control);
         if problem.check(&structure).is_err() {
-            return Outcome {
-                parts: Vec::new(),
-                plan: None,
-                certificate: call.not_found(Status::Infeasible, StopReason::Proved, 0),
-                lowest_peak: None,
-            };
+            return Outcome::new(None, call.not_found(Status::Infeasible, StopReason::Proved, 0), None);
         }
         let mut execution = Execution {
             problem,
@@ -138,12 +125,11 @@ impl Solver for Staged {
                     lowest_peak: Some(found.figures.peak),
                 }
             }
-            Err((stop, lowest_peak)) => Outcome {
-                parts: Vec::new(),
-                plan: None,
-                certificate: call.not_found(Status::Unknown, stop, execution.steps),
-                lowest_peak: Some(lowest_peak),
-            },
+            Err((stop, lowest_peak)) => Outcome::new(
+                None,
+                call.not_found(Status::Unknown, stop, execution.steps),
+                Some(lowest_peak),
+            ),
         }
     }
 
@@ -203,7 +189,7 @@ impl Execution<'_> {
             ..SimulateOptions::default()
         };
         let control = self.control;
-        let interrupt = || is_cancelled(control) || is_late(control);
+        let interrupt = || control.is_cancelled() || is_late(control);
         let steps_left = control.step_limit.map(|limit| limit.saturating_sub(self.steps));
         let mut runtime = Runtime::new(self.trace, &options)
             .banishing_pinned(banishes_pinned)
@@ -249,16 +235,12 @@ impl Execution<'_> {
     }
 
     fn interruption(&self) -> StopReason {
-        if is_cancelled(self.control) {
+        if self.control.is_cancelled() {
             StopReason::Cancelled
         } else {
             StopReason::TimeLimit
         }
     }
-}
-
-fn is_cancelled(control: &SolveControl<'_>) -> bool {
-    control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
 }
 
 fn is_late(control: &SolveControl<'_>) -> bool {

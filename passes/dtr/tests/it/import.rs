@@ -1,13 +1,20 @@
 //! Logs as problems.
 
-use remat_dtr::{problem_of, solvers};
+use remat_dtr::{Staged, problem_of};
 use remat_plan::{Problem, StorageRole, baseline};
-use remat_solve::SolveControl;
+use remat_solve::{SolveControl, Solver};
 use remat_verify::replay;
 
 use crate::support::training_step;
+use remat_testing::{Trial, trial};
 
-#[test]
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(a_log_becomes_a_valid_problem),
+        trial!(every_staged_solver_plans_a_log),
+    ]
+}
+
 fn a_log_becomes_a_valid_problem() {
     let trace = training_step();
     let problem = problem_of(&trace, "training_step");
@@ -19,7 +26,6 @@ fn a_log_becomes_a_valid_problem() {
     assert!(replay(&problem, &baseline(&problem)).is_ok());
 }
 
-#[test]
 fn every_staged_solver_plans_a_log() {
     let problem = problem_of(&training_step(), "training_step");
     let peak = replay(&problem, &baseline(&problem)).unwrap().peak;
@@ -27,7 +33,7 @@ fn every_staged_solver_plans_a_log() {
         budget: Some(peak * 7 / 10),
         ..problem
     };
-    for solver in solvers() {
+    for solver in Staged::ALL {
         let outcome = solver.solve(&problem, &SolveControl::new());
         let plan = outcome
             .plan

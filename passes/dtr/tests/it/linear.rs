@@ -3,6 +3,14 @@
 use std::fmt::Write;
 
 use remat_dtr::{SimulateOptions, SimulateStatus, read_log, simulate};
+use remat_testing::{Trial, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(square_root_memory_costs_what_the_reference_pays),
+        trial!(logarithmic_memory_costs_what_the_reference_pays),
+    ]
+}
 
 const START: &str = "{\"ANNOTATION\":\"START\",\"INSTRUCTION\":\"ANNOTATE\"}\n";
 
@@ -57,7 +65,6 @@ fn recomputes(n: usize, budget: u64, heuristic: &str) -> u64 {
 
 const SIZES: [usize; 4] = [16, 64, 100, 256];
 
-#[test]
 fn square_root_memory_costs_what_the_reference_pays() {
     let extra = |heuristic| SIZES.map(|n| recomputes(n, (2.0 * (n as f64).sqrt()).ceil() as u64, heuristic));
     assert_eq!(extra("dtr"), [8, 49, 80, 230]);
@@ -67,7 +74,6 @@ fn square_root_memory_costs_what_the_reference_pays() {
     assert_eq!(extra("msps"), [9, 60, 100, 304]);
 }
 
-#[test]
 fn logarithmic_memory_costs_what_the_reference_pays() {
     let extra = |heuristic| SIZES.map(|n| recomputes(n, (n as f64).log2().ceil() as u64, heuristic));
     assert_eq!(extra("dtr"), [57, 196, 325, 1107]);

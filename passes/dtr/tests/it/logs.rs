@@ -7,8 +7,18 @@ use flate2::write::GzEncoder;
 use remat_dtr::{LogErrorKind, SimulateOptions, read_log, simulate};
 
 use crate::support::folder;
+use remat_testing::{Trial, trial};
 
-#[test]
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(every_broken_log_is_refused_with_its_line_and_reason),
+        trial!(a_compressed_log_is_the_log),
+        trial!(a_truncated_archive_is_refused),
+        trial!(an_archive_that_unpacks_without_end_is_refused),
+        trial!(ops_that_take_no_time_do_not_keep_the_simulator_busy_for_ever),
+    ]
+}
+
 fn every_broken_log_is_refused_with_its_line_and_reason() {
     let files = std::fs::read_dir(folder().join("invalid")).expect("the folder is in the repository");
     let mut files: Vec<_> = files.map(|entry| entry.expect("readable").path()).collect();
@@ -33,21 +43,18 @@ fn sample() -> Vec<u8> {
     std::fs::read(folder().join("training_step.log")).expect("the log is in the repository")
 }
 
-#[test]
 fn a_compressed_log_is_the_log() {
     let (plain, packed) = (read_log(&sample()).unwrap(), read_log(&compressed(&sample())).unwrap());
     let figures = |trace| simulate(trace, &SimulateOptions::default());
     assert_eq!(figures(&plain), figures(&packed));
 }
 
-#[test]
 fn a_truncated_archive_is_refused() {
     let packed = compressed(&sample());
     let error = read_log(&packed[..packed.len() / 2]).unwrap_err();
     assert!(matches!(error.kind, LogErrorKind::Unreadable(_)), "{error}");
 }
 
-#[test]
 fn an_archive_that_unpacks_without_end_is_refused() {
     let line = [b' '; 1 << 20];
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -59,7 +66,6 @@ fn an_archive_that_unpacks_without_end_is_refused() {
     assert!(matches!(error.kind, LogErrorKind::TooLong { .. }), "{error}");
 }
 
-#[test]
 fn ops_that_take_no_time_do_not_keep_the_simulator_busy_for_ever() {
     let text = String::from_utf8(sample()).unwrap();
     let timeless: Vec<String> = text

@@ -3,6 +3,20 @@
 use remat_dtr::{Deallocation, Heuristic, SimulateOptions, SimulateStatus, base_peak, simulate};
 
 use crate::support::training_step;
+use remat_testing::{Trial, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(every_heuristic_of_the_grid_stays_within_the_budget),
+        trial!(freeing_for_good_takes_least_and_never_freeing_most),
+        trial!(every_way_of_deallocation_keeps_to_a_budget),
+        trial!(random_choices_follow_the_seed),
+        trial!(batches_evict_more_than_is_needed),
+        trial!(small_tensors_stay_where_they_are_to_be_ignored),
+        trial!(sampling_sees_other_candidates),
+        trial!(the_limit_on_recomputation_is_a_limit),
+    ]
+}
 
 fn options(heuristic: Heuristic, ratio: f64) -> SimulateOptions {
     SimulateOptions {
@@ -12,7 +26,6 @@ fn options(heuristic: Heuristic, ratio: f64) -> SimulateOptions {
     }
 }
 
-#[test]
 fn every_heuristic_of_the_grid_stays_within_the_budget() {
     let trace = training_step();
     let named = Heuristic::NAMES.map(|name| name.parse().unwrap());
@@ -30,7 +43,6 @@ fn every_heuristic_of_the_grid_stays_within_the_budget() {
     }
 }
 
-#[test]
 fn freeing_for_good_takes_least_and_never_freeing_most() {
     let trace = training_step();
     let peak = |deallocation| {
@@ -52,7 +64,6 @@ fn freeing_for_good_takes_least_and_never_freeing_most() {
     assert!(banish < eager && eager < keep, "{banish} {eager} {keep}");
 }
 
-#[test]
 fn every_way_of_deallocation_keeps_to_a_budget() {
     let trace = training_step();
     for deallocation in [Deallocation::Banish, Deallocation::Eager, Deallocation::Keep] {
@@ -70,7 +81,6 @@ fn every_way_of_deallocation_keeps_to_a_budget() {
     }
 }
 
-#[test]
 fn random_choices_follow_the_seed() {
     let trace = training_step();
     let run = |seed| {
@@ -86,7 +96,6 @@ fn random_choices_follow_the_seed() {
     assert!((2..20).any(|seed| run(seed) != run(1)));
 }
 
-#[test]
 fn batches_evict_more_than_is_needed() {
     let trace = training_step();
     let one = options("size".parse().unwrap(), 0.8);
@@ -97,7 +106,6 @@ fn batches_evict_more_than_is_needed() {
     assert!(simulate(&trace, &batch).evictions > simulate(&trace, &one).evictions);
 }
 
-#[test]
 fn small_tensors_stay_where_they_are_to_be_ignored() {
     let trace = training_step();
     let all = options(Heuristic::DTR_EQ, 0.8);
@@ -108,7 +116,6 @@ fn small_tensors_stay_where_they_are_to_be_ignored() {
     assert!(simulate(&trace, &large).evictions <= simulate(&trace, &all).evictions);
 }
 
-#[test]
 fn sampling_sees_other_candidates() {
     let trace = training_step();
     let all = options(Heuristic::DTR_EQ, 0.7);
@@ -126,7 +133,6 @@ fn sampling_sees_other_candidates() {
     assert!((0..20).any(|seed| some(seed) != simulate(&trace, &all)));
 }
 
-#[test]
 fn the_limit_on_recomputation_is_a_limit() {
     let trace = training_step();
     let tight = options(Heuristic::DTR_EQ, 0.5);

@@ -3,44 +3,55 @@
 use std::sync::atomic::AtomicBool;
 
 use proptest::prelude::*;
-use remat_dtr::{Staged, solvers};
+use remat_dtr::Staged;
 use remat_plan::{Problem, Status, StopReason};
 use remat_solve::{SolveControl, Solver};
 use remat_testing::net::{baseline_peak, least_budget, paper};
 use remat_testing::random::{Features, budgeted, problems};
+use remat_testing::{Trial, trial};
 use remat_truth::judge::checked;
 use remat_verify::replay;
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(every_plan_passes_the_checker),
+        trial!(the_number_of_computes_is_respected),
+        trial!(plans_of_the_papers_graphs_pass_the_checker),
+        trial!(the_baselines_peak_is_met_without_recomputation),
+        trial!(what_a_failure_says_would_do_does),
+        trial!(a_budget_below_one_op_is_infeasible_at_once),
+        trial!(the_same_call_gives_the_same_answer),
+        trial!(a_training_chain_fits_into_the_square_root_of_its_memory),
+        trial!(a_cancelled_solver_says_so),
+    ]
+}
 
-    #[test]
+proptest! {
+    #![proptest_config(remat_testing::cases(300))]
+
     fn every_plan_passes_the_checker(problem in budgeted(1..25, Features::ALL), seed in any::<u64>()) {
-        for solver in solvers() {
+        for solver in Staged::ALL {
             let outcome = solver.solve(&problem, &SolveControl::new().seed(seed));
             checked(&problem, &outcome);
         }
     }
 
-    #[test]
     fn the_number_of_computes_is_respected(mut problem in budgeted(5..25, Features::ALL), most in 1u32..4) {
         problem.max_computes = Some(most);
-        for solver in solvers() {
+        for solver in Staged::ALL {
             checked(&problem, &solver.solve(&problem, &SolveControl::new()));
         }
     }
 
-    #[test]
     fn plans_of_the_papers_graphs_pass_the_checker(problem in budgeted(5..40, Features::PAPER)) {
-        for solver in solvers() {
+        for solver in Staged::ALL {
             checked(&problem, &solver.solve(&problem, &SolveControl::new()));
         }
     }
 
-    #[test]
     fn the_baselines_peak_is_met_without_recomputation(mut problem in problems(1..25, Features::ALL)) {
         problem.budget = Some(baseline_peak(&problem));
-        for solver in solvers() {
+        for solver in Staged::ALL {
             let outcome = solver.solve(&problem, &SolveControl::new());
             checked(&problem, &outcome);
             prop_assert_eq!(outcome.certificate.status, Status::Optimal, "{}", solver.name());
@@ -48,9 +59,8 @@ proptest! {
         }
     }
 
-    #[test]
     fn what_a_failure_says_would_do_does(problem in budgeted(5..25, Features::ALL)) {
-        for solver in solvers() {
+        for solver in Staged::ALL {
             let outcome = solver.solve(&problem, &SolveControl::new());
             let (None, Some(enough)) = (&outcome.plan, outcome.lowest_peak) else { continue };
             prop_assert!(problem.budget.is_some_and(|budget| budget < enough));
@@ -59,21 +69,19 @@ proptest! {
         }
     }
 
-    #[test]
     fn a_budget_below_one_op_is_infeasible_at_once(mut problem in problems(2..15, Features::ALL)) {
         let need = least_budget(&problem);
         prop_assume!(need > 0);
         problem.budget = Some(need - 1);
-        for solver in solvers() {
+        for solver in Staged::ALL {
             let outcome = solver.solve(&problem, &SolveControl::new());
             prop_assert_eq!(outcome.certificate.status, Status::Infeasible);
             prop_assert!(outcome.plan.is_none());
         }
     }
 
-    #[test]
     fn the_same_call_gives_the_same_answer(problem in budgeted(10..30, Features::ALL), seed in any::<u64>()) {
-        for solver in solvers() {
+        for solver in Staged::ALL {
             let solve = || {
                 let mut outcome = solver.solve(&problem, &SolveControl::new().seed(seed));
                 outcome.certificate.elapsed_ms = 0;
@@ -94,11 +102,13 @@ fn training_chain(n: usize) -> Problem {
     paper(&ops)
 }
 
-#[test]
 fn a_training_chain_fits_into_the_square_root_of_its_memory() {
     let mut problem = training_chain(64);
     problem.budget = Some(16);
-    for solver in solvers().filter(|solver| matches!(solver.name(), "dtr" | "dtr:eq")) {
+    for solver in Staged::ALL
+        .iter()
+        .filter(|solver| matches!(solver.name(), "dtr" | "dtr:eq"))
+    {
         let outcome = solver.solve(&problem, &SolveControl::new());
         let replayed = replay(&problem, outcome.plan.as_ref().expect("a plan")).expect("a valid plan");
         assert!(
@@ -110,7 +120,6 @@ fn a_training_chain_fits_into_the_square_root_of_its_memory() {
     }
 }
 
-#[test]
 fn a_cancelled_solver_says_so() {
     let mut problem = training_chain(256);
     problem.budget = Some(12);

@@ -67,7 +67,7 @@ impl<'a> Search<'a> {
             options,
             forms: (options.exactness != Exactness::Any).then(|| Forms::of(graph)),
             axes: axes(graph, options),
-            costs: Costs::new(options.device),
+            costs: Costs::new(options.device, options.bodies),
             front: Front::default(),
             evaluations: 0,
             base: 1,

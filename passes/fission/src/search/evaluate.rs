@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use remat_cost::{Device, analytic_cost};
+use remat_cost::{BodyBytes, Device, analytic_cost};
 use remat_ir::{Attribute, Graph, OpId, StorageClass, StorageId};
 use remat_operators::share_overwritten;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -35,6 +35,7 @@ impl Score {
 /// Costs of ops, each worked out once: by what an op is a part of, and its shapes.
 pub(super) struct Costs<'a> {
     device: &'a Device,
+    bodies: BodyBytes,
     known: FxHashMap<u64, Cost>,
 }
 
@@ -46,9 +47,10 @@ struct Cost {
 }
 
 impl<'a> Costs<'a> {
-    pub(super) fn new(device: &'a Device) -> Self {
+    pub(super) fn new(device: &'a Device, bodies: BodyBytes) -> Self {
         Self {
             device,
+            bodies,
             known: FxHashMap::default(),
         }
     }
@@ -68,9 +70,9 @@ impl<'a> Costs<'a> {
             (tensor.map(|tensor| &tensor.ty), is_made).hash(&mut hasher);
         }
         let key = hasher.finish();
-        let device = self.device;
+        let (device, bodies) = (self.device, self.bodies);
         *self.known.entry(key).or_insert_with(|| {
-            let cost = analytic_cost(graph, id, device);
+            let cost = analytic_cost(graph, id, device, bodies);
             Cost {
                 time: cost.duration_ns,
                 workspace: cost.workspace_bytes,
@@ -135,7 +137,7 @@ pub(super) fn score(mut graph: Graph, origin: &TiVec<OpId, OpId>, ops: usize, co
 
 #[cfg(test)]
 mod tests {
-    use remat_cost::{ProblemOptions, analytic, problem};
+    use remat_cost::{ProblemOptions, analytic, no_bodies, problem};
     use remat_ir::{GraphBuilder, OpSpec, Placement, ResultSpec, ValueType};
     use remat_plan::baseline;
     use remat_verify::replay;
@@ -177,9 +179,20 @@ mod tests {
         let device = Device::preset(Device::DEFAULT).unwrap();
         let mut graph = graph();
         let origin: TiVec<OpId, OpId> = graph.ops.keys().collect();
-        let own = score(graph.clone(), &origin, graph.ops.len(), &mut Costs::new(&device)).unwrap();
+        let own = score(
+            graph.clone(),
+            &origin,
+            graph.ops.len(),
+            &mut Costs::new(&device, no_bodies),
+        )
+        .unwrap();
         share_overwritten(&mut graph);
-        let problem = problem(&graph, &analytic(&graph, &device), &ProblemOptions::default()).unwrap();
+        let problem = problem(
+            &graph,
+            &analytic(&graph, &device, no_bodies),
+            &ProblemOptions::default(),
+        )
+        .unwrap();
         let replay = replay(&problem, &baseline(&problem)).unwrap();
         assert_eq!((own.peak, own.time), (replay.peak, replay.duration));
         assert!(own.norm >= own.peak as f64 && own.levels.iter().max() == Some(&own.peak));

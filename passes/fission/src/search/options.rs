@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use remat_cost::Device;
+use remat_cost::{BodyBytes, Device, no_bodies};
 
 use crate::{Axis, Exactness, Mode, Tiling};
 
@@ -12,6 +12,8 @@ use crate::{Axis, Exactness, Mode, Tiling};
 pub struct SearchOptions<'a> {
     /// The device whose times and kernels count.
     pub device: &'a Device,
+    /// What subgraphs take.
+    pub bodies: BodyBytes,
     /// Which tiles are permitted.
     pub exactness: Exactness,
     /// Kinds of axes, in the order in which they are tried.
@@ -40,6 +42,7 @@ impl<'a> SearchOptions<'a> {
     pub fn new(device: &'a Device) -> Self {
         Self {
             device,
+            bodies: no_bodies,
             exactness: Exactness::Exact { threads: 1 },
             axes: Axis::ALL.to_vec(),
             tiles: vec![2, 4, 8, 16],

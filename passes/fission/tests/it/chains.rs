@@ -52,7 +52,7 @@ fn count(graph: &Graph, op_type: &str) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(remat_testing::cases(24))]
 
     #[test]
     fn chains_of_windows_keep_their_values(

@@ -138,7 +138,7 @@ impl Net {
         let graph = self.graph();
         let tiled = apply(&graph, tiling, Exactness::Any)?;
         assert_eq!(tiled.validate(), Ok(()));
-        if let Err(rejection) = remat_verify::check_fission(&graph, &tiled) {
+        if let Err(rejection) = remat_fission_check::check_fission(&graph, &tiled) {
             panic!("{tiling:?}: {rejection}\n{tiled}");
         }
         let is_given = |name: &&String| {

@@ -82,7 +82,7 @@ fn quantized_channels_take_their_scales_with_them() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(remat_testing::cases(48))]
 
     #[test]
     fn convolutions(

@@ -1,6 +1,6 @@
 //! The search on a small network.
 
-use remat_cost::{Device, ProblemOptions, analytic, problem};
+use remat_cost::{Device, ProblemOptions, analytic, no_bodies, problem};
 use remat_fission::{Axis, Exactness, Mode, SearchOptions, Stretch, Tiling, apply, bound, search};
 use remat_ir::{ElementType, Graph, GraphBuilder, OpSpec, Placement, ResultSpec, ValueType};
 use remat_operators::share_overwritten;
@@ -88,7 +88,7 @@ fn peak(graph: &Graph, tiling: &Tiling, device: &Device) -> Option<u64> {
         max_computes: None,
         alignment: None,
     };
-    let problem = problem(&tiled, &analytic(&tiled, device), &options).unwrap();
+    let problem = problem(&tiled, &analytic(&tiled, device, no_bodies), &options).unwrap();
     Some(replay(&problem, &baseline(&problem)).unwrap().peak)
 }
 

@@ -158,7 +158,7 @@ pub(crate) fn simulate_loaded(
     let seen = OnnxModel::from_proto(with_seen_shapes(loaded.proto().clone(), lowered)?, &looked_at())?;
     run.goes_on()?;
     let truth = truth.graph();
-    let costs = remat_cost::analytic(truth, device).ops;
+    let costs = remat_cost::analytic(truth, device, remat_onnxruntime_sim::body_bytes).ops;
     let of_results = truth.ops.iter().zip(&costs).filter_map(|(op, cost)| {
         let result = op.results().next()?;
         Some((truth.tensors[result].name.as_str(), cost.workspace_bytes))

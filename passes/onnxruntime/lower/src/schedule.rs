@@ -125,6 +125,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(remat_testing::cases(256))]
+
         #[test]
         fn nodes_that_cannot_be_asked_for_delay_nothing_else(
             sources in graphs(),
@@ -158,6 +160,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(remat_testing::cases(256))]
+
         #[test]
         fn the_default_order_is_the_order_of_the_plan(sources in graphs(), ends in proptest::collection::vec(any::<bool>(), 60)) {
             let nodes = sources.len();

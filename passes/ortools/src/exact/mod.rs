@@ -5,17 +5,16 @@ mod blocks;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use remat_plan::{Evidence, NodeId, OrderMode, Plan, Problem};
-use remat_solve::{Outcome, Proves, SolveControl, Solver};
+use remat_plan::{Evidence, NodeId, OrderMode, Problem};
+use remat_solve::{External, Outcome, Proves, SolveControl, Solver};
 
 use crate::clock::Ended;
-use crate::gap::first_plan;
-use crate::library;
+use crate::library::OrTools;
 use crate::milp::Rows;
 use crate::milp::relaxation::Relaxation;
 use crate::program::proof::Proof;
 use crate::program::{Reduced, Row, cp, linear, mip};
-use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Incumbent, Run};
+use crate::run::{self, Claim, Early, Incumbent, Run, terms_within};
 use crate::scaled::{Refusal, Scaled};
 use blocks::Blocks;
 
@@ -65,10 +64,7 @@ pub struct Relaxed {
 impl Exact {
     /// Like [`Solver::solve`], with a report on the relaxations, in order.
     pub fn solve_with_report(&self, problem: &Problem, control: &SolveControl<'_>) -> (Outcome, Vec<Relaxed>) {
-        let run = Run::new(self.name(), problem, control);
-        let mut report = Vec::new();
-        let outcome = attempt(&run, &mut report).unwrap_or_else(|refusal| run.refused(&refusal));
-        (outcome, report)
+        run::call(self.name(), problem, control, attempt)
     }
 }
 
@@ -89,24 +85,13 @@ impl Solver for Exact {
         Proves::EveryPlan
     }
 
-    fn missing(&self) -> Option<String> {
-        library::missing()
-    }
-
-    fn counts_steps(&self) -> bool {
-        false
+    fn external(&self) -> Option<&'static dyn External> {
+        Some(&OrTools)
     }
 }
 
-fn attempt(run: &Run<'_>, report: &mut Vec<Relaxed>) -> Result<Outcome, Refusal> {
-    let warm = run.clock.control.warm_start;
-    let searched: Option<Plan> = if warm.is_none() { first_plan(run) } else { None };
-    let start = warm.or(searched.as_ref());
-    let instance = run.instance(start)?;
-    if let Some(outcome) = run.without_model(&instance)? {
-        return Ok(outcome);
-    }
-    let best = start.and_then(|plan| run.incumbent(&instance, instance.sequence_of(plan)?));
+fn attempt(run: &Run<'_>, report: &mut Vec<Relaxed>) -> Result<Outcome, Early> {
+    let (instance, best) = run.started()?;
     let mut search = Proving {
         run,
         instance: &instance,
@@ -233,9 +218,7 @@ impl Proving<'_> {
             tracing::info!(terms = least, left, "no time to build a relaxation");
             return Ok(None);
         }
-        let in_memory = control
-            .memory_limit
-            .map_or(u64::MAX, |bytes| bytes.saturating_sub(BYTES_AT_LEAST) / BYTES_PER_TERM);
+        let in_memory = control.memory_limit.map_or(u64::MAX, terms_within);
         let one = Blocks::terms(self.instance, all, longest) / all.max(1) as u64;
         let most = in_time.min(in_memory) / one.max(1);
         let most = usize::try_from(most).unwrap_or(all).clamp(fewest, self.may.len());

@@ -6,23 +6,21 @@ pub(crate) mod windows;
 
 use std::time::Duration;
 
-use remat_plan::{BoundCovers, Evidence, Plan, Problem};
-use remat_solve::{Outcome, Proves, Search, SolveControl, Solver};
+use remat_plan::{BoundCovers, Evidence, Problem};
+use remat_solve::{External, Outcome, Proves, SolveControl, Solver};
 
 pub use candidates::Candidates;
 pub use windows::Windows;
 
 use crate::clock::{Clock, Ended};
-use crate::library;
+use crate::library::OrTools;
 use crate::program::task::Task;
-use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Incumbent, Run};
+use crate::run::{self, Claim, Early, Incumbent, Run, terms_within};
 use crate::scaled::{Refusal, Scaled};
 use crate::size::ModelSize;
 use candidates::Stages;
 use model::{GapModel, events};
 
-/// Steps of the local search that gives the first plan where the caller gives none.
-const HINT_STEPS: u64 = 1_000_000;
 /// The deepest set of users tried before all stages are.
 const DEEPEST: u32 = 4;
 /// With more recomputes than this the linear relaxation over all stages takes minutes, and the round is left out.
@@ -84,12 +82,7 @@ impl Gap {
 
     /// Like [`Solver::solve`], with a report on the rounds.
     pub fn solve_with_report(&self, problem: &Problem, control: &SolveControl<'_>) -> (Outcome, GapReport) {
-        let run = Run::new(self.name(), problem, control);
-        let mut report = GapReport::default();
-        let outcome = self
-            .attempt(&run, &mut report)
-            .unwrap_or_else(|refusal| run.refused(&refusal));
-        (outcome, report)
+        run::call(self.name(), problem, control, |run, report| self.attempt(run, report))
     }
 
     /// The size of the model with these candidates, without solving it.
@@ -110,28 +103,8 @@ impl Gap {
         Ok(model.program.size())
     }
 
-    fn attempt(&self, run: &Run<'_>, report: &mut GapReport) -> Result<Outcome, Refusal> {
-        let instance = run.instance(run.clock.control.warm_start)?;
-        if let Some(outcome) = run.without_model(&instance)? {
-            return Ok(outcome);
-        }
-        // Where the problem allows any order, the search may have found a better one.
-        let searched = run
-            .clock
-            .control
-            .warm_start
-            .is_none()
-            .then(|| first_plan(run))
-            .flatten();
-        let instance = match &searched {
-            Some(_) => run.instance(searched.as_ref())?,
-            None => instance,
-        };
-        if let Some(outcome) = run.without_model(&instance)? {
-            return Ok(outcome);
-        }
-        let start = run.clock.control.warm_start.or(searched.as_ref());
-        let start = start.and_then(|plan| run.incumbent(&instance, instance.sequence_of(plan)?));
+    fn attempt(&self, run: &Run<'_>, report: &mut GapReport) -> Result<Outcome, Early> {
+        let (instance, start) = run.started()?;
         let mut rounds = Rounds {
             run,
             instance: &instance,
@@ -165,22 +138,9 @@ impl Solver for Gap {
         Proves::OwnForm
     }
 
-    fn missing(&self) -> Option<String> {
-        library::missing()
+    fn external(&self) -> Option<&'static dyn External> {
+        Some(&OrTools)
     }
-
-    fn counts_steps(&self) -> bool {
-        false
-    }
-}
-
-/// A plan of the local search, the same for every machine.
-pub(crate) fn first_plan(run: &Run<'_>) -> Option<Plan> {
-    let control = run.clock.control;
-    let mut hint = SolveControl::new().seed(control.seed).step_limit(HINT_STEPS);
-    hint.deadline = run.clock.share(0.25).deadline();
-    hint.cancel = control.cancel;
-    Search.solve(run.problem, &hint).plan
 }
 
 struct Rounds<'a> {
@@ -278,10 +238,7 @@ impl Rounds<'_> {
         let started = clock.elapsed();
         let total = instance.total_duration();
         let stages = self.stages(candidates);
-        let most = clock
-            .control
-            .memory_limit
-            .map(|bytes| bytes.saturating_sub(BYTES_AT_LEAST) / BYTES_PER_TERM);
+        let most = clock.control.memory_limit.map(terms_within);
         let budget = instance.scaled_budget(run.problem.budget);
         let model = GapModel::new(instance, events(instance, &stages), budget, most)?;
         let hint = self.best.as_ref().map(|best| model.hint(&best.sequence));

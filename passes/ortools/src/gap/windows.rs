@@ -3,16 +3,15 @@
 use std::time::Duration;
 
 use remat_plan::{Evidence, NodeId, Problem, ValueId};
-use remat_solve::{Outcome, Proves, Rng, SolveControl, Solver};
+use remat_solve::{External, Outcome, Proves, Rng, SolveControl, Solver};
 use typed_index_collections::{TiVec, ti_vec};
 
 use super::candidates::{Candidates, Stages, keep_shorter, last_stages, recomputes};
-use super::first_plan;
 use super::model::{Event, GapModel};
 use crate::clock::Ended;
-use crate::library;
+use crate::library::OrTools;
 use crate::program::cp;
-use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Incumbent, Run};
+use crate::run::{self, Claim, Early, Incumbent, Run, terms_within};
 use crate::scaled::{Refusal, Scaled};
 
 /// Candidates of a window to begin with.
@@ -53,20 +52,15 @@ impl Solver for Windows {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        let run = Run::new(self.name(), problem, control);
-        attempt(&run).unwrap_or_else(|refusal| run.refused(&refusal))
+        run::call(self.name(), problem, control, |run, ()| attempt(run)).0
     }
 
     fn proves(&self) -> Proves {
         Proves::Trivial
     }
 
-    fn missing(&self) -> Option<String> {
-        library::missing()
-    }
-
-    fn counts_steps(&self) -> bool {
-        false
+    fn external(&self) -> Option<&'static dyn External> {
+        Some(&OrTools)
     }
 
     fn refines(&self) -> bool {
@@ -74,15 +68,8 @@ impl Solver for Windows {
     }
 }
 
-fn attempt(run: &Run<'_>) -> Result<Outcome, Refusal> {
-    let warm = run.clock.control.warm_start;
-    let searched = if warm.is_none() { first_plan(run) } else { None };
-    let start = warm.or(searched.as_ref());
-    let instance = run.instance(start)?;
-    if let Some(outcome) = run.without_model(&instance)? {
-        return Ok(outcome);
-    }
-    let best = start.and_then(|plan| run.incumbent(&instance, instance.sequence_of(plan)?));
+fn attempt(run: &Run<'_>) -> Result<Outcome, Early> {
+    let (instance, best) = run.started()?;
     let mut claim = Claim {
         ended: Ended::StepLimit,
         bound: instance.total_duration(),
@@ -253,11 +240,7 @@ impl Passes<'_> {
     /// Chooses the recomputes of the stages `from..to` anew. Returns whether the best choice is known now.
     fn window(&mut self, stages: &Stages, from: usize, to: usize) -> Result<bool, Refusal> {
         let (run, instance) = (self.run, self.instance);
-        let most = run
-            .clock
-            .control
-            .memory_limit
-            .map(|bytes| bytes.saturating_sub(BYTES_AT_LEAST) / BYTES_PER_TERM);
+        let most = run.clock.control.memory_limit.map(terms_within);
         let events = self.events(stages, from, to);
         let model = GapModel::new(instance, events, self.budget, most)?;
         let sure = model.sure_duration(instance);

@@ -11,8 +11,7 @@ use remat_solve::{Packed, Packer, Packing, SolveControl};
 use self::model::model;
 use crate::clock::{Clock, Ended};
 use crate::cpsat::minimize;
-use crate::messages::SatParameters;
-use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM};
+use crate::run::bytes_of;
 
 /// More rectangles are not modelled: CP-SAT gets nowhere with them.
 const MOST: usize = 2_000;
@@ -30,7 +29,7 @@ impl Packer for NoOverlap {
 
     fn pack(&self, packing: &Packing<'_>, control: &SolveControl<'_>) -> Option<Packed> {
         let rectangles: usize = packing.buffers.iter().map(|buffer| 1 + buffer.gaps.len()).sum();
-        let bytes = (rectangles as u64).saturating_mul(2 * BYTES_PER_TERM) + BYTES_AT_LEAST;
+        let bytes = bytes_of(2 * rectangles as u64);
         let is_modelled = rectangles <= MOST && packing.heights.end <= HIGHEST && !packing.heights.is_empty();
         if !is_modelled || control.memory_limit.is_some_and(|limit| bytes > limit) {
             tracing::info!(rectangles, "no second opinion");
@@ -41,21 +40,12 @@ impl Packer for NoOverlap {
         let least = i64::try_from(packing.heights.start).ok()?;
         let mut offsets = None;
         let mut improved = |values: &[i64], _, _| offsets = Some(variables.offsets(packing, values));
-        let answer = minimize(model, parameters(control), least, &clock, &mut improved);
+        let answer = minimize(model, least, &clock, &mut improved);
         let bound = match answer.ended {
             Ended::Infeasible => packing.heights.end,
             _ => u64::try_from(answer.bound).unwrap_or(0),
         };
         tracing::debug!(?answer, bound, "second opinion");
         Some(Packed { offsets, bound })
-    }
-}
-
-fn parameters(control: &SolveControl<'_>) -> SatParameters {
-    SatParameters {
-        num_workers: Some(i32::try_from(control.threads.max(1)).unwrap_or(i32::MAX)),
-        random_seed: Some(i32::try_from(control.seed & 0x3fff_ffff).unwrap_or(0)),
-        catch_sigint_signal: Some(false),
-        ..SatParameters::default()
     }
 }

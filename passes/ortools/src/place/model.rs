@@ -4,8 +4,7 @@ use remat_plan::{Buffer, BufferId};
 use remat_solve::Packing;
 use typed_index_collections::TiVec;
 
-use crate::cpmodel::{Affine, ModelBuilder, Var};
-use crate::messages::CpModelProto;
+use crate::cpmodel::{Affine, CpModel, ModelBuilder, Var};
 
 /// The variables of a model.
 pub(super) struct Variables {
@@ -14,7 +13,7 @@ pub(super) struct Variables {
 }
 
 /// The model of a packing in which all numbers are below 2^58, and some height is of use.
-pub(super) fn model(packing: &Packing<'_>) -> (CpModelProto, Variables) {
+pub(super) fn model(packing: &Packing<'_>) -> (CpModel, Variables) {
     let (least, highest) = (whole(packing.heights.start), whole(packing.heights.end) - 1);
     let mut builder = ModelBuilder::default();
     let height = builder.integer(&[(least, highest)]);

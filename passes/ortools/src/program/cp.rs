@@ -44,7 +44,7 @@ impl Search<'_> {
                 improved(solution, cost, bound);
             };
             let parameters = self.parameters.clone();
-            let mut answer = cpsat::minimize(model, parameters, lower, clock, &mut remember);
+            let mut answer = cpsat::minimize_with(model, parameters, lower, clock, &mut remember);
             conflicts += answer.conflicts;
             answer.conflicts = conflicts;
             let exact = counted.exact.as_ref().filter(|_| answer.ended == Ended::Optimal);
@@ -102,16 +102,12 @@ fn model(program: &Program, hint: Option<&[i64]>) -> CpModelProto {
 /// What proves the optimum of a gap model fastest: its linear relaxation is strong, so tree search on the bound and a full linear
 /// program beat the default portfolio.
 pub(crate) fn parameters(control: &SolveControl<'_>) -> SatParameters {
-    let workers = i32::try_from(control.threads.max(1)).unwrap_or(i32::MAX);
     SatParameters {
-        num_workers: Some(workers),
-        random_seed: Some(i32::try_from(control.seed & 0x3fff_ffff).unwrap_or(0)),
         subsolvers: vec!["lb_tree_search".to_owned(), "max_lp".to_owned()],
         // One thread takes turns between the two; so do more, but there the turns follow the clock.
-        interleave_search: Some(workers == 1),
+        interleave_search: Some(control.threads <= 1),
         linearization_level: Some(2),
-        catch_sigint_signal: Some(false),
-        ..SatParameters::default()
+        ..cpsat::parameters(control)
     }
 }
 

@@ -3,26 +3,27 @@
 use remat_plan::Evidence;
 
 use super::proof::{self, Proof};
-use super::rounded::Countable;
 use super::{Program, mip};
 use crate::clock::{Clock, Ended};
 use crate::milp::relaxation::Relaxation;
 
 /// A linear relaxation that was solved, or not.
-pub(crate) struct Relaxed {
+pub struct Relaxed {
     /// [`Ended::Infeasible`] is proved in integers.
-    pub(crate) ended: Ended,
+    pub ended: Ended,
     /// No solution of the program costs less, proved in integers.
-    pub(crate) bound: i64,
+    pub bound: i64,
     /// What both rest on.
-    pub(crate) evidence: Evidence,
+    pub evidence: Evidence,
     /// A value for each variable, 0 where there are none; not to be trusted unless the relaxation was solved.
-    pub(crate) fractions: Vec<f64>,
+    pub fractions: Vec<f64>,
 }
 
-/// Solves the linear relaxation of a program.
-pub(crate) fn relax(program: &Countable<'_>, clock: &Clock<'_>) -> Relaxed {
-    let program = &*program.program;
+/// Solves the linear relaxation of a program, its sizes rounded so that the solver can count them.
+#[must_use]
+pub fn relax(program: &Program, clock: &Clock<'_>) -> Relaxed {
+    let rounded = program.rounded();
+    let program = &*rounded.program;
     let nothing = |ended| Relaxed {
         ended,
         bound: 0,

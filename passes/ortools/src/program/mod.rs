@@ -1,33 +1,41 @@
 //! A 0/1 program, free of any solver's format; what hands it to a solver, and what proves bounds on it.
 
 pub(crate) mod cp;
-pub(crate) mod linear;
+pub mod linear;
 pub(crate) mod mip;
 pub(crate) mod proof;
 pub(crate) mod rounded;
-pub(crate) mod task;
+pub mod task;
 
 use crate::ModelSize;
 
+pub use rounded::LARGEST;
+
 /// Index of a 0/1 variable.
-pub(crate) type Variable = u32;
+pub type Variable = u32;
 
 /// A variable, or its negation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Literal {
-    pub(crate) variable: Variable,
-    pub(crate) negated: bool,
+pub struct Literal {
+    /// Its index.
+    pub variable: Variable,
+    /// Whether it is true where the variable is 0.
+    pub negated: bool,
 }
 
 impl Literal {
-    pub(crate) fn is(variable: Variable) -> Self {
+    /// True where the variable is 1.
+    #[must_use]
+    pub fn is(variable: Variable) -> Self {
         Self {
             variable,
             negated: false,
         }
     }
 
-    pub(crate) fn not(variable: Variable) -> Self {
+    /// True where the variable is 0.
+    #[must_use]
+    pub fn not(variable: Variable) -> Self {
         Self {
             variable,
             negated: true,
@@ -37,9 +45,11 @@ impl Literal {
 
 /// `sum of coefficient * variable <= most`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Row {
-    pub(crate) terms: Vec<(Variable, i64)>,
-    pub(crate) most: i64,
+pub struct Row {
+    /// Variables and their coefficients.
+    pub terms: Vec<(Variable, i64)>,
+    /// The right side.
+    pub most: i64,
 }
 
 impl Row {
@@ -55,27 +65,27 @@ impl Row {
 
 /// Minimize a sum over 0/1 variables. Solvers number variables and terms in `i32`: each formulation refuses what comes near that.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Program {
+pub struct Program {
     /// Price of each variable.
-    pub(crate) cost: Vec<i64>,
+    pub cost: Vec<i64>,
     /// The largest value of each variable; 1 but for those made by [`Self::bounded`].
-    pub(crate) upper: Vec<i64>,
+    pub upper: Vec<i64>,
     /// At least one literal of each is true.
-    pub(crate) clauses: Vec<Vec<Literal>>,
+    pub clauses: Vec<Vec<Literal>>,
     /// At most one variable of each pair is true.
-    pub(crate) exclusions: Vec<(Variable, Variable)>,
+    pub exclusions: Vec<(Variable, Variable)>,
     /// Linear constraints.
-    pub(crate) rows: Vec<Row>,
+    pub rows: Vec<Row>,
 }
 
 impl Program {
     /// A 0/1 variable.
-    pub(crate) fn variable(&mut self, cost: i64) -> Variable {
+    pub fn variable(&mut self, cost: i64) -> Variable {
         self.push(cost, 1)
     }
 
     /// An integer from 0 to `most` that costs nothing; it stands for a sum.
-    pub(crate) fn bounded(&mut self, most: i64) -> Variable {
+    pub fn bounded(&mut self, most: i64) -> Variable {
         self.push(0, most)
     }
 
@@ -86,7 +96,8 @@ impl Program {
     }
 
     /// Whether these values of all variables are a solution.
-    pub(crate) fn is_met(&self, values: &[i64]) -> bool {
+    #[must_use]
+    pub fn is_met(&self, values: &[i64]) -> bool {
         let at = |variable: Variable| values.get(variable as usize).copied().unwrap_or(0);
         let within = values
             .iter()
@@ -111,7 +122,9 @@ impl Program {
         self.cost.iter().filter(|&&cost| cost > 0).count()
     }
 
-    pub(crate) fn size(&self) -> ModelSize {
+    /// Its size.
+    #[must_use]
+    pub fn size(&self) -> ModelSize {
         let literals: usize = self.clauses.iter().map(Vec::len).sum();
         let terms: usize = self.rows.iter().map(|row| row.terms.len()).sum();
         let integers = self.upper.iter().filter(|&&upper| upper != 1).count();

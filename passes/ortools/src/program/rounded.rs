@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use super::{Literal, Program, Row, Variable};
 
 /// The most that the terms of a row can add up to for CP-SAT, and for linear relaxations, of which only what is proved again counts.
-pub(crate) const LARGEST: i64 = 1 << 30;
+pub const LARGEST: i64 = 1 << 30;
 /// The same for integer programs in floating point: a tolerance of 1e-6 of a row is one unit. Tests hold that what HiGHS says of
 /// such programs is true.
 pub(crate) const LARGEST_UNPROVED: i64 = 1 << 20;

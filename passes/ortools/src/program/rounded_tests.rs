@@ -174,7 +174,7 @@ fn sum_of(program: &Program, values: &[i64]) -> i64 {
 const SIZES: [i64; 4] = [1 << 20, 1 << 30, 1 << 40, 1 << 57];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(remat_testing::cases(200))]
 
     fn every_solution_of_a_program_is_one_of_the_rounded_program(
         parts in prop::sample::select(&SIZES[..]).prop_flat_map(parts)
@@ -217,7 +217,7 @@ proptest! {
             let said = mip::minimize(&rounded, None, &run.clock, &mut |_, _| {});
             prop_assert!(optimum.is_none_or(|optimum| said.bound <= optimum), "{optimum:?} {}", said.bound);
             prop_assert!(said.ended != Ended::Infeasible || optimum.is_none(), "{optimum:?}");
-            let relaxed = linear::relax(&program.rounded(), &run.clock);
+            let relaxed = linear::relax(&program, &run.clock);
             prop_assert!(optimum.is_none_or(|optimum| relaxed.bound <= optimum));
             prop_assert!(relaxed.ended != Ended::Infeasible || optimum.is_none());
             Ok(())

@@ -19,28 +19,31 @@ use crate::cpsat::Answer;
 const SHARE_OF_RELAXATION: f64 = 0.25;
 
 /// A program to be solved.
-pub(crate) struct Task<'a> {
-    pub(crate) program: &'a Program,
+pub struct Task<'a> {
+    /// What is minimized.
+    pub program: &'a Program,
     /// A solution, or part of one, to start from.
-    pub(crate) hint: Option<&'a [i64]>,
+    pub hint: Option<&'a [i64]>,
     /// What the best plan so far would cost.
-    pub(crate) known: Option<i64>,
+    pub known: Option<i64>,
     /// A bound on the cost that is proved.
-    pub(crate) lower: i64,
+    pub lower: i64,
 }
 
 /// Is told of every better solution, with its cost and the bound at that time; whether there is a plan that costs no more.
-pub(crate) type Improved<'a> = &'a mut dyn FnMut(&[i64], i64, i64) -> bool;
+pub type Improved<'a> = &'a mut dyn FnMut(&[i64], i64, i64) -> bool;
 
 impl Task<'_> {
     /// Minimizes the cost on CP-SAT, in integers.
-    pub(crate) fn on_cp_sat(&self, clock: &Clock<'_>, improved: Improved<'_>) -> Answer {
+    #[must_use]
+    pub fn on_cp_sat(&self, clock: &Clock<'_>, improved: Improved<'_>) -> Answer {
         self.search(None, self.lower, clock, improved)
     }
 
     /// Minimizes the cost on HiGHS, in floating point and with one thread; CP-SAT checks its answer in what is left of the time.
-    pub(crate) fn on_highs(&self, clock: &Clock<'_>, improved: Improved<'_>) -> Answer {
-        let relaxed = relax(&self.program.rounded(), &clock.share(SHARE_OF_RELAXATION));
+    #[must_use]
+    pub fn on_highs(&self, clock: &Clock<'_>, improved: Improved<'_>) -> Answer {
+        let relaxed = relax(self.program, &clock.share(SHARE_OF_RELAXATION));
         let lower = self.lower.max(relaxed.bound);
         let mut answer = Answer {
             ended: Ended::Infeasible,

@@ -1,14 +1,15 @@
 //! What certificates say, and what they must not say.
 
 use proptest::prelude::*;
-use remat_ortools::{Candidates, Gap, Moccasin, Refusal};
+use remat_moccasin::Moccasin;
+use remat_ortools::{Candidates, Gap, Refusal};
 use remat_plan::{BoundCovers, OpId, OrderMode, Problem, Status, StopReason, Structure, baseline};
 use remat_solve::{SolveControl, Solver};
 
 use remat_testing::net::{Net, Place, at_most_twice, baseline_peak, fan, paging, paper, transient, with_budget};
 
-use crate::answers::models;
 use remat_testing::{Need, Trial, trial};
+use remat_truth::answers::models;
 use remat_truth::sequences as brute;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -49,7 +50,7 @@ fn all_stages() -> Gap {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(remat_testing::cases(48))]
 
     fn no_plan_that_a_bound_covers_beats_it(mut problem in models(6), budget in 0u64..100, view_duration in 0u64..3, view_workspace in 0u64..3) {
         let structure = Structure::of(&problem);

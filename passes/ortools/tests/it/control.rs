@@ -4,7 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use remat_ortools::{Candidates, CheckmateIlp, Gap, Moccasin};
+use remat_checkmate::CheckmateIlp;
+use remat_moccasin::Moccasin;
+use remat_ortools::{Candidates, Gap};
 use remat_plan::{OpId, Plan, Status, StopReason, Structure, lower_sequence};
 use remat_solve::{Observer, Progress, SolveControl, Solver};
 

@@ -1,14 +1,16 @@
 //! Bounds on all plans in fixed order.
 
 use proptest::prelude::*;
-use remat_ortools::{Candidates, CheckmateIlp, Exact, Gap, Moccasin};
+use remat_checkmate::CheckmateIlp;
+use remat_moccasin::Moccasin;
+use remat_ortools::{Candidates, Exact, Gap};
 use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason, TensorId};
 use remat_solve::{Search, SolveControl, Solver};
 
 use remat_testing::net::{self, at_most_twice, fan, with_budget};
 
-use crate::answers::{assert_honest, models, paper};
 use remat_testing::{Need, Trial, trial};
+use remat_truth::answers::{assert_honest, models, paper};
 use remat_truth::sequences as brute;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -48,7 +50,7 @@ fn chain(mut problem: Problem) -> Problem {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(remat_testing::cases(48))]
 
     fn no_plan_in_fixed_order_beats_the_bound(problem in paper(5), budget in 0u64..100) {
         let problem = with_budget(problem, budget);

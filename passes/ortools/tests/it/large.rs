@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use remat_ortools::{Candidates, CheckmateIlp, Exact, Gap, Moccasin};
+use remat_checkmate::CheckmateIlp;
+use remat_moccasin::Moccasin;
+use remat_ortools::{Candidates, Exact, Gap};
 use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
 use remat_solve::{SolveControl, Solver};
 use remat_testing::net::{baseline_peak, fan, with_budget};
 use remat_truth::sequences as brute;
 
-use crate::answers::{paper, solve};
 use remat_testing::{Need, Trial, trial};
+use remat_truth::answers::{paper, solve};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -87,7 +89,7 @@ const MAGNITUDES: [u64; 5] = [1, 1_000, 1_000_000_000, 1_000_000_000_000, 1 << 5
 const ALL_STAGES: Gap = Gap::only(Candidates::AllStages);
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(remat_testing::cases(40))]
 
     fn no_solver_says_what_is_not_true_of_sizes_of_any_magnitude(
         problem in paper(5),

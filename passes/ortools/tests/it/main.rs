@@ -1,34 +1,33 @@
 //! Tests of the solvers on OR-Tools.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
-mod agreement;
-mod answers;
-mod checkmate;
 mod claims;
 mod control;
+#[cfg(feature = "cp_sat")]
+mod cp_sat;
 mod exact;
+mod graphs;
 mod large;
 mod place;
-mod poet;
 mod sizes;
 mod windows;
 mod without;
 
 use std::process::ExitCode;
 
-use remat_solve::{Domain, Solver};
+use remat_solve::{Domain, Registry, Solver};
 
 fn main() -> ExitCode {
     remat_ortools::look_in(&remat_testing::ortools());
     let modules = [
-        ("agreement", agreement::trials()),
-        ("checkmate", checkmate::trials()),
         ("claims", claims::trials()),
         ("control", control::trials()),
+        #[cfg(feature = "cp_sat")]
+        ("cp_sat", cp_sat::trials()),
         ("exact", exact::trials()),
+        ("graphs", graphs::trials()),
         ("large", large::trials()),
         ("place", place::trials()),
-        ("poet", poet::trials()),
         ("sizes", sizes::trials()),
         ("windows", windows::trials()),
         ("without", without::trials()),
@@ -36,6 +35,16 @@ fn main() -> ExitCode {
     remat_testing::run(remat_testing::within(modules))
 }
 
+/// Every solver on OR-Tools whose crate knows this one by its models alone.
+fn on_or_tools() -> impl Iterator<Item = &'static dyn Solver> {
+    Registry::of(&[
+        remat_ortools::register,
+        remat_moccasin::register,
+        remat_checkmate::register,
+    ])
+    .solvers()
+}
+
 fn solvers_for_time() -> impl Iterator<Item = &'static dyn Solver> {
-    remat_ortools::solvers().filter(|solver| solver.domain() == Domain::Time)
+    on_or_tools().filter(|solver| solver.domain() == Domain::Time)
 }

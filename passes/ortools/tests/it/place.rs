@@ -98,7 +98,7 @@ fn buffers() -> impl Strategy<Value = TiVec<BufferId, Buffer>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(remat_testing::cases(60))]
 
     fn heights_of_tiny_buffers_are_the_least(buffers in buffers()) {
         let truth = least_height(&buffers, 1, 64).unwrap();

@@ -1,7 +1,9 @@
 //! The sizes of the models are those of the paper's Table 1: with `C` intervals per node, `O(C n)` integer and 0/1 variables over
 //! a domain of `n (n + 1) / 2` events; for Checkmate `O(n^2 + n m)` 0/1 variables for `m` edges.
 
-use remat_ortools::{Candidates, CheckmateIlp, Gap, Moccasin, ModelSize, Partition, Refusal};
+use remat_checkmate::{CheckmateIlp, Partition};
+use remat_moccasin::Moccasin;
+use remat_ortools::{Candidates, Gap, ModelSize, Refusal};
 use remat_plan::{OrderMode, Problem};
 
 use remat_testing::net::{at_most_twice, paper, with_budget};

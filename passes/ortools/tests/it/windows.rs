@@ -8,7 +8,7 @@ use remat_testing::net::with_budget;
 use remat_testing::{Need, Trial, trial};
 use remat_truth::sequences as brute;
 
-use crate::answers::{models, paper};
+use remat_truth::answers::{models, paper};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -51,7 +51,7 @@ fn improved(problem: &Problem, start: &Plan) -> (u64, u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(remat_testing::cases(48))]
 
     fn a_poor_plan_becomes_the_best_in_stage_form(problem in paper(6), budget in 0u64..60) {
         let problem = with_budget(problem, budget);

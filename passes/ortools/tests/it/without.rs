@@ -36,7 +36,7 @@ fn without_the_library_solvers_say_so_and_refuse() {
         return;
     }
     let problem = with_budget(fan(), 60);
-    for solver in remat_ortools::solvers() {
+    for solver in crate::on_or_tools() {
         assert_eq!(
             solver.missing().as_deref(),
             Some("OR-Tools is not installed"),

@@ -5,8 +5,16 @@ use remat_solve::SolveControl;
 
 use crate::checked;
 use crate::small::named;
+use remat_testing::{Trial, trial};
 
-#[test]
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(no_buffer_crosses_from_one_block_to_the_next),
+        trial!(sizes_of_blocks_need_not_be_multiples_of_anything),
+        trial!(a_pinned_buffer_lies_in_the_first_block),
+    ]
+}
+
 fn no_buffer_crosses_from_one_block_to_the_next() {
     let buffers = named(&[(60, 0..9), (60, 0..9), (60, 0..9)]);
     let control = SolveControl::new();
@@ -27,7 +35,6 @@ fn no_buffer_crosses_from_one_block_to_the_next() {
     );
 }
 
-#[test]
 fn sizes_of_blocks_need_not_be_multiples_of_anything() {
     let mut buffers = named(&[(64, 0..4), (64, 2..6), (128, 1..3), (64, 0..6)]);
     buffers.iter_mut().for_each(|buffer| buffer.alignment = 64);
@@ -39,7 +46,6 @@ fn sizes_of_blocks_need_not_be_multiples_of_anything() {
     assert_eq!(none.certificate.status, Status::Infeasible);
 }
 
-#[test]
 fn a_pinned_buffer_lies_in_the_first_block() {
     let mut buffers = named(&[(64, 0..4), (32, 0..4)]);
     buffers[BufferId::new(1)].pinned = Some(16);

@@ -7,6 +7,14 @@ use remat_solve::{Rng, SolveControl};
 use typed_index_collections::TiVec;
 
 use crate::checked;
+use remat_testing::{Trial, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(whatever_the_limit_of_tries_there_is_a_placement_and_more_tries_lower_it),
+        trial!(the_time_limit_is_kept),
+    ]
+}
 
 const COUNT: usize = 60_000;
 
@@ -33,7 +41,6 @@ fn buffers() -> TiVec<BufferId, Buffer> {
     (0..COUNT).map(buffer).collect()
 }
 
-#[test]
 fn whatever_the_limit_of_tries_there_is_a_placement_and_more_tries_lower_it() {
     let buffers = buffers();
     let height = |tries: u64| {
@@ -46,7 +53,6 @@ fn whatever_the_limit_of_tries_there_is_a_placement_and_more_tries_lower_it() {
     assert!(first >= some && some >= all && first > all, "{first} {some} {all}");
 }
 
-#[test]
 fn the_time_limit_is_kept() {
     let buffers = buffers();
     let limit = Duration::from_millis(1500);

@@ -1,16 +1,29 @@
 //! Tests of placing from outside; every placement goes through the checker.
-#![cfg(test)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod blocks;
 mod large;
 mod properties;
+mod published;
 mod small;
+
+use std::process::ExitCode;
 
 use remat_place::{Outcome, place};
 use remat_plan::{Blocks, Buffer, BufferId, Placement};
 use remat_solve::SolveControl;
 use remat_verify::check_placement_certificate;
 use typed_index_collections::TiVec;
+
+fn main() -> ExitCode {
+    remat_testing::run(remat_testing::within([
+        ("blocks", blocks::trials()),
+        ("large", large::trials()),
+        ("properties", properties::trials()),
+        ("published", published::trials()),
+        ("small", small::trials()),
+    ]))
+}
 
 /// Tries after which a search that is not done has failed.
 const TRIES: u64 = 200_000;

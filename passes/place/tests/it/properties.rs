@@ -8,6 +8,18 @@ use remat_truth::offsets::least_height;
 use typed_index_collections::TiVec;
 
 use crate::{checked, checked_from, lowest};
+use remat_testing::{Trial, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(claims_about_tiny_buffers_are_true),
+        trial!(large_buffers_with_tiny_ones_are_placed_as_low_as_they_can_be),
+        trial!(many_large_and_tiny_buffers_are_placed_validly),
+        trial!(placements_are_valid_whatever_ends_the_search),
+        trial!(more_tries_and_a_warm_start_never_make_it_higher),
+        trial!(what_is_written_is_read_with_every_offset_pinned),
+    ]
+}
 
 /// Everything that a buffer may have but a pinned offset.
 fn buffers(most: usize, times: u64, sizes: u64) -> impl Strategy<Value = TiVec<BufferId, Buffer>> {
@@ -45,9 +57,8 @@ fn with_pin(most: usize, times: u64, sizes: u64) -> impl Strategy<Value = TiVec<
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(remat_testing::cases(400))]
 
-    #[test]
     fn claims_about_tiny_buffers_are_true(buffers in with_pin(6, 6, 4)) {
         let outcome = lowest(&buffers);
         let truth = least_height(&buffers, 1, 64).unwrap();
@@ -82,9 +93,8 @@ fn large_and_tiny(most: usize, times: u64) -> impl Strategy<Value = TiVec<Buffer
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(remat_testing::cases(60))]
 
-    #[test]
     fn large_buffers_with_tiny_ones_are_placed_as_low_as_they_can_be(buffers in large_and_tiny(4, 6)) {
         let outcome = lowest(&buffers);
         prop_assert_eq!(outcome.certificate.status, Status::Optimal);
@@ -93,7 +103,6 @@ proptest! {
         prop_assert!(lowest(&large).certificate.height <= outcome.certificate.height);
     }
 
-    #[test]
     fn many_large_and_tiny_buffers_are_placed_validly(buffers in large_and_tiny(60, 30), tries in 0..20_000u64) {
         let control = SolveControl::new().seed(tries % 3).step_limit(tries);
         let outcome = checked(&buffers, &Blocks::Lowest, &control);
@@ -103,7 +112,6 @@ proptest! {
         prop_assert!(within.certificate.status != Status::Infeasible);
     }
 
-    #[test]
     fn placements_are_valid_whatever_ends_the_search(
         buffers in with_pin(60, 30, 40),
         seed in 0..4u64,
@@ -118,7 +126,6 @@ proptest! {
         prop_assert_eq!(place(&buffers, &blocks, None, &control).unwrap(), outcome);
     }
 
-    #[test]
     fn more_tries_and_a_warm_start_never_make_it_higher(buffers in buffers(40, 20, 30)) {
         let height = |control: &SolveControl<'_>| checked(&buffers, &Blocks::Lowest, control);
         let quick = height(&SolveControl::new().step_limit(1));
@@ -130,7 +137,6 @@ proptest! {
         prop_assert!(longer.certificate.proof == PlacementProof::Load || longer.certificate.bound > load(&buffers));
     }
 
-    #[test]
     fn what_is_written_is_read_with_every_offset_pinned(buffers in buffers(20, 12, 9)) {
         let placement = lowest(&buffers).placement.unwrap();
         let file = read_csv(&write_csv(&buffers, &placement)).unwrap();

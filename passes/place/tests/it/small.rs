@@ -9,6 +9,21 @@ use remat_truth::offsets::above_load;
 use typed_index_collections::TiVec;
 
 use crate::{checked, checked_from, lowest};
+use remat_testing::{Trial, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(nothing_and_buffers_without_bytes_take_nothing),
+        trial!(a_height_above_the_load_is_proved_by_refutation),
+        trial!(a_block_below_the_load_needs_no_search),
+        trial!(parts_that_never_meet_are_as_low_as_the_highest_of_them),
+        trial!(gaps_are_used_by_others),
+        trial!(offsets_keep_alignments_and_pins),
+        trial!(what_cannot_be_placed_anywhere_is_named),
+        trial!(limits_end_the_search_with_what_is_there),
+        trial!(a_warm_start_is_never_left_for_something_higher),
+    ]
+}
 
 /// Buffers named by their numbers, from sizes and lifetimes.
 pub(crate) fn named(buffers: &[(u64, std::ops::Range<u64>)]) -> TiVec<BufferId, Buffer> {
@@ -18,7 +33,6 @@ pub(crate) fn named(buffers: &[(u64, std::ops::Range<u64>)]) -> TiVec<BufferId, 
         .collect()
 }
 
-#[test]
 fn nothing_and_buffers_without_bytes_take_nothing() {
     let outcome = lowest(&TiVec::new());
     assert_eq!(
@@ -29,7 +43,6 @@ fn nothing_and_buffers_without_bytes_take_nothing() {
     assert_eq!(outcome.certificate.height, Some(0));
 }
 
-#[test]
 fn a_height_above_the_load_is_proved_by_refutation() {
     let buffers = above_load();
     assert_eq!(load(&buffers), 4);
@@ -49,7 +62,6 @@ fn a_height_above_the_load_is_proved_by_refutation() {
     );
 }
 
-#[test]
 fn a_block_below_the_load_needs_no_search() {
     let none = checked(&above_load(), &Blocks::Given(vec![3]), &SolveControl::new());
     assert_eq!(
@@ -58,7 +70,6 @@ fn a_block_below_the_load_needs_no_search() {
     );
 }
 
-#[test]
 fn parts_that_never_meet_are_as_low_as_the_highest_of_them() {
     let mut buffers = above_load();
     let mut later = above_load();
@@ -75,7 +86,6 @@ fn parts_that_never_meet_are_as_low_as_the_highest_of_them() {
     );
 }
 
-#[test]
 fn gaps_are_used_by_others() {
     let mut buffers = named(&[(64, 0..9), (64, 3..6), (32, 0..9)]);
     assert_eq!(lowest(&buffers).certificate.height, Some(160));
@@ -83,7 +93,6 @@ fn gaps_are_used_by_others() {
     assert_eq!(lowest(&buffers).certificate.height, Some(96));
 }
 
-#[test]
 fn offsets_keep_alignments_and_pins() {
     let mut buffers = named(&[(4, 0..9), (4, 0..9), (4, 0..9), (100, 0..9)]);
     buffers[BufferId::new(0)].alignment = 64;
@@ -96,7 +105,6 @@ fn offsets_keep_alignments_and_pins() {
     assert_eq!(offset, Some(Place { block: 0, offset: 8 }));
 }
 
-#[test]
 fn what_cannot_be_placed_anywhere_is_named() {
     let mut buffers = named(&[(4, 0..3), (4, 2..5)]);
     buffers[BufferId::new(0)].pinned = Some(8);
@@ -122,7 +130,6 @@ fn what_cannot_be_placed_anywhere_is_named() {
     assert!(matches!(error, PlaceError::Buffers(BufferError::Malformed { .. })));
 }
 
-#[test]
 fn limits_end_the_search_with_what_is_there() {
     let buffers = above_load();
     for (control, stop) in [
@@ -143,7 +150,6 @@ fn limits_end_the_search_with_what_is_there() {
     }
 }
 
-#[test]
 fn a_warm_start_is_never_left_for_something_higher() {
     let buffers = above_load();
     let best = lowest(&buffers).placement.unwrap();

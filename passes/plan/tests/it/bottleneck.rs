@@ -59,6 +59,8 @@ fn extend(
 }
 
 proptest! {
+    #![proptest_config(remat_testing::cases(256))]
+
     #[test]
     fn no_plan_has_a_peak_below_the_bottleneck(problem in in_either_order(problems(1..6, Features::RULES))) {
         prop_assert!(bottleneck(&problem) <= lowest_peak(&problem, 1));

@@ -29,17 +29,16 @@ fn certificate() -> Certificate {
 }
 
 fn without_plan(status: Status) -> Outcome {
-    Outcome {
-        plan: None,
-        certificate: Certificate {
+    Outcome::new(
+        None,
+        Certificate {
             status,
             stop: StopReason::Proved,
             evidence: Some(Evidence::Combinatorial),
             ..certificate()
         },
-        lowest_peak: None,
-        parts: Vec::new(),
-    }
+        None,
+    )
 }
 
 #[test]
@@ -159,16 +158,15 @@ fn a_claim_of_one_part_that_the_plan_of_another_refutes_is_a_bug() {
     let mut problem = model.problem().clone();
     problem.order = OrderMode::Fixed;
     let duration = model.baseline().duration;
-    let found = Outcome {
-        plan: Some(model.baseline_plan().clone()),
-        certificate: Certificate {
+    let found = Outcome::new(
+        Some(model.baseline_plan().clone()),
+        Certificate {
             objective: Some(duration),
             bound: duration,
             ..certificate()
         },
-        lowest_peak: None,
-        parts: Vec::new(),
-    };
+        None,
+    );
     let with = |part: Outcome| Outcome {
         parts: vec![part],
         ..found.clone()

@@ -1,13 +1,13 @@
 //! Measured costs of a model, carried over to the tiles of its ops.
 
-use remat_cost::{Device, OpRecord, ProfileFile, analytic};
+use remat_cost::{Device, OpRecord, ProfileFile, analytic, no_bodies};
 use remat_ir::{Graph, Op, OpId};
 use rustc_hash::FxHashMap;
 
 /// What a profile of `whole` says of `tiled`: a tile takes the share of its op's time that the cost model gives it, and what fission added, the
 /// time that the cost model gives it in proportion to what was measured. Workspace is as modelled, since kernels ask for it by shape.
 pub(super) fn profile_of_tiles(file: &ProfileFile, whole: &Graph, tiled: &Graph, device: &Device) -> ProfileFile {
-    let [of_whole, of_tiled] = [whole, tiled].map(|graph| analytic(graph, device));
+    let [of_whole, of_tiled] = [whole, tiled].map(|graph| analytic(graph, device, no_bodies));
     let modelled = |id: OpId| of_whole.ops[id].duration_ns;
     let stated: FxHashMap<&str, &OpRecord> = file.ops.iter().map(|record| (record.node.as_str(), record)).collect();
     let producers: FxHashMap<&str, OpId> = whole

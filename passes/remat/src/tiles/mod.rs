@@ -40,7 +40,7 @@ impl Model {
     pub fn tiled(&self, tiling: &Tiling, options: &LoadOptions) -> Result<Self, Error> {
         let whole = self.whole_graph(options)?;
         let graph = remat_fission::apply(&whole, tiling, Exactness::Any).map_err(FissionError::Tiling)?;
-        remat_verify::check_fission(&whole, &graph).map_err(FissionError::Rejected)?;
+        remat_fission_check::check_fission(&whole, &graph).map_err(FissionError::Rejected)?;
         let mut own = options.clone();
         if let Some(file) = &options.profile {
             own.profile = Some(profile_of_tiles(file, &whole, &graph, &options.device()?));

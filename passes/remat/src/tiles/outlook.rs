@@ -3,6 +3,7 @@
 use remat_cost::Device;
 use remat_fission::{Bound, Candidate, Exactness, SearchOptions, SearchReport, bound, search};
 use remat_ir::Graph;
+use remat_onnxruntime_sim::body_bytes;
 use remat_solve::SolveControl;
 
 use super::error::FissionError;
@@ -85,6 +86,7 @@ fn searched(
 ) -> Result<SearchReport, Error> {
     let mut asked = SearchOptions::new(device);
     asked.exactness = exactness(fission, device);
+    asked.bodies = body_bytes;
     if !fission.tiles.is_empty() {
         asked.tiles.clone_from(&fission.tiles);
     }

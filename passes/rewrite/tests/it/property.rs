@@ -122,7 +122,7 @@ fn workspace(op: &Op) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(remat_testing::cases(512))]
 
     #[test]
     fn the_rewritten_graph_keeps_peak_and_outputs(

@@ -78,7 +78,7 @@ pub fn least_peak(problem: &Problem, control: &SolveControl<'_>) -> LeastPeak {
     let mut steps = 0;
     let found = bound(problem, &structure, &instance, u64::MAX, || {
         steps += 1;
-        crate::classic::interruption(control, steps).is_none()
+        control.interruption(steps).is_none()
     });
     let mut least = found.0;
     // Small problems are solved: what is found there is the least peak itself, limits on computes and live-out results included.

@@ -72,6 +72,8 @@ fn search(problem: &Problem, seed: u64, steps: u64) -> (Vec<NodeId>, bool) {
 }
 
 proptest! {
+    #![proptest_config(remat_testing::cases(256))]
+
     #[test]
     fn changes_and_their_undoing_leave_what_a_fresh_start_gives(
         mut problem in problems(2..12, Features::ALL),
@@ -166,6 +168,8 @@ fn lower(problem: &Problem, max_duration: i64, steps: u64) -> (bool, crate::best
 }
 
 proptest! {
+    #![proptest_config(remat_testing::cases(256))]
+
     #[test]
     fn lower_peaks_are_those_of_sequences_that_pass_the_checker(
         mut problem in problems(2..25, Features::ALL),
@@ -241,6 +245,8 @@ fn list_scheduling_keeps_to_the_graph_and_takes_the_cheap_branch_first() {
 }
 
 proptest! {
+    #![proptest_config(remat_testing::cases(256))]
+
     #[test]
     fn list_scheduling_keeps_to_the_graph(mut problem in problems(1..25, Features::ALL)) {
         problem.order = OrderMode::Free;

@@ -36,7 +36,6 @@ use self::scope::Scope;
 use self::segments::merge;
 use self::tree::Tree;
 use crate::SolveControl;
-use crate::classic::interruption;
 use crate::measure::measure;
 
 /// How often shares are shifted at most; at least in small problems, in all larger ones so often that it is as much work as in one of so many nodes.
@@ -71,7 +70,7 @@ impl OnceOrder {
 pub fn once_order(problem: &Problem, control: &SolveControl<'_>) -> Option<OnceOrder> {
     let structure = Structure::of(problem);
     let instance = Instance::of(problem, &structure);
-    let found = found_for(problem, &instance, || interruption(control, 0).is_none())?;
+    let found = found_for(problem, &instance, || control.interruption(0).is_none())?;
     let ops: Vec<OpId> = found.order.iter().map(|&node| instance.op(node)).collect();
     let plan = lower_sequence(problem, &structure, ops.iter().copied());
     let plan = plan.inspect_err(|error| tracing::error!(%error, "an order could not be lowered"));
@@ -93,7 +92,7 @@ pub(crate) fn found_for(problem: &Problem, instance: &Instance, go_on: impl FnMu
 
 /// The order of a series-parallel problem where it has a lower peak than the reference order: for a search to begin from.
 pub(crate) fn better_order(problem: &Problem, instance: &Instance, control: &SolveControl<'_>) -> Option<Vec<NodeId>> {
-    let found = found_for(problem, instance, || interruption(control, 0).is_none())?;
+    let found = found_for(problem, instance, || control.interruption(0).is_none())?;
     let reference: Vec<NodeId> = instance.nodes().collect();
     (found.peak < peak_of(instance, &reference).0).then_some(found.order)
 }

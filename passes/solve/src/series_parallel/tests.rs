@@ -84,7 +84,7 @@ fn the_letter_n_and_what_contains_it_is_not() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(remat_testing::cases(2_000))]
 
     #[test]
     fn what_has_no_n_is_recognized_and_nothing_else(problem in problems(1..13, Features::RULES)) {

@@ -5,7 +5,6 @@ use remat_plan::{Plan, Problem, Structure};
 use super::rules::{Rules, is_small};
 use super::search::{Effort, End, Search};
 use super::{MOST_STATES, plan};
-use crate::classic::interruption;
 use crate::measure::measure;
 use crate::{Figures, SolveControl};
 
@@ -33,7 +32,7 @@ pub(crate) fn lowest_peak(problem: &Problem, longest: Option<u64>, control: &Sol
         Some(longest) => (rules, longest),
         None => (rules.at_no_cost(), 0),
     };
-    let interruption = |steps| interruption(control, steps);
+    let interruption = |steps| control.interruption(steps);
     let mut effort = Effort {
         steps: 0,
         most: MOST_STATES,

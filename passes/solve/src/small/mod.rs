@@ -26,7 +26,6 @@ pub(crate) use self::least::lowest_peak;
 use self::rules::{Rules, Tensors, is_of_one_sum, is_small};
 use self::search::{Effort, End, Search};
 use crate::claim::Call;
-use crate::classic::interruption;
 use crate::measure::measure;
 use crate::{Domain, Outcome, Phase, Proves, SolveControl, Solver};
 
@@ -77,17 +76,16 @@ impl Solver for Small {
         if problem.budget.is_none_or(|budget| figures.peak <= budget) && !is_late {
             // Nothing is better than every op once, and then nothing needs another order.
             call.tell(least, figures.peak, 0, Phase::Greedy, &|| Some(unchanged.clone()));
-            return Outcome {
-                certificate: call.found(least, StopReason::Proved, 0),
-                plan: Some(unchanged),
-                lowest_peak: Some(figures.peak),
-                parts: Vec::new(),
-            };
+            return Outcome::new(
+                Some(unchanged),
+                call.found(least, StopReason::Proved, 0),
+                Some(figures.peak),
+            );
         }
         let rules = Rules::of(problem);
         let budget = problem.budget.unwrap_or(u64::MAX);
         let longest = problem.deadline.unwrap_or(u64::MAX - 1);
-        let interruption = |steps| interruption(control, steps);
+        let interruption = |steps| control.interruption(steps);
         let mut effort = Effort {
             steps: 0,
             most: MOST_STATES,
@@ -110,12 +108,7 @@ impl Solver for Small {
         let peak = measure(problem, &structure, &plan).peak;
         let objective = search.nodes[end as usize].cost;
         call.tell(objective, peak, effort.steps, Phase::Greedy, &|| Some(plan.clone()));
-        let outcome = Outcome {
-            certificate: call.found(objective, stop, effort.steps),
-            plan: Some(plan),
-            lowest_peak: Some(peak),
-            parts: Vec::new(),
-        };
+        let outcome = Outcome::new(Some(plan), call.found(objective, stop, effort.steps), Some(peak));
         covered(outcome, problem, least)
     }
 
@@ -138,12 +131,7 @@ impl Solver for Small {
 
 /// No plan.
 fn none(call: &Call<'_>, status: Status, stop: StopReason, steps: u64) -> Outcome {
-    Outcome {
-        plan: None,
-        certificate: call.not_found(status, stop, steps),
-        lowest_peak: None,
-        parts: Vec::new(),
-    }
+    Outcome::new(None, call.not_found(status, stop, steps), None)
 }
 
 /// The outcome with what its bound speaks about, where that is above what every plan takes.

@@ -55,6 +55,8 @@ fn assert_consistent(state: &State<'_>) {
 }
 
 proptest! {
+    #![proptest_config(remat_testing::cases(256))]
+
     #[test]
     fn changes_and_their_undoing_leave_what_a_fresh_start_gives(
         problem in problems(2..12, Features::ALL),

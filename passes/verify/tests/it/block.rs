@@ -153,7 +153,7 @@ fn is_dma(problem: &Problem) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(remat_testing::cases(512))]
 
     #[test]
     fn intervals_are_what_counts_at_each_step((problem, plan) in planned()) {

@@ -4,7 +4,6 @@
 mod block;
 mod corpus;
 mod explain;
-mod fission;
 mod inspect;
 mod mutation;
 mod oracle;

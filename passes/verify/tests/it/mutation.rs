@@ -166,7 +166,7 @@ fn agrees(problem: &Problem, plan: &Plan) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(remat_testing::cases(512))]
 
     #[test]
     fn lowered_events_are_valid_with_the_figures_of_the_oracle(

@@ -22,7 +22,7 @@ fn shapes() -> impl Strategy<Value = Layered> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..remat_testing::cases(64) })]
 
     #[test]
     fn nodes_levels_and_width_are_as_asked(shape in shapes()) {

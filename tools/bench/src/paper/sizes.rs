@@ -3,8 +3,10 @@
 //! The paper states for `n` nodes, `m` edges and `C` intervals per node: Moccasin has `O(C n)` variables over `n (n + 1) / 2` events,
 //! Checkmate `O(n² + n m)` 0/1 variables. Beside that stands what is handed to the solvers here, before their presolve.
 
+use remat::checkmate::CheckmateIlp;
+use remat::moccasin::Moccasin;
+use remat::ortools::{Candidates, Gap, ModelSize};
 use remat::plan::Problem;
-use remat_ortools::{Candidates, CheckmateIlp, Gap, Moccasin, ModelSize};
 
 use crate::table::Table;
 

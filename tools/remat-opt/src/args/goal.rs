@@ -2,8 +2,8 @@
 
 use clap::Args;
 use remat::plan::{Deadline, Objective, PagingMode, PlanFile, parse_bytes};
+use remat::poet::PagingSearch;
 use remat::solver::Solver;
-use remat::solver::paging::PagingSearch;
 use remat::{Goal, Model, SecondMemory};
 
 use super::{Choice, GOAL, SECOND_MEMORY};

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use remat::solver::{Domain, Solver};
 use serde_json::json;
 
 use crate::{Folder, assert_contains_all, remat_opt, stdout_of};
@@ -49,7 +50,7 @@ pub(crate) fn a_plan_is_proved_where_or_tools_is_found() {
 pub(crate) fn every_solver_takes_part_in_a_comparison() {
     let line = format!("compare {CHAIN} --budgets 70% --time-limit 5s -q");
     let text = stdout_of(&mut with_ortools(&line));
-    for solver in remat::ortools::solvers().filter(|solver| !solver.name().starts_with("poet")) {
+    for solver in remat::solvers().filter(|solver| solver.external().is_some() && solver.domain() == Domain::Time) {
         assert_contains_all(&text, &[solver.name()]);
     }
 }

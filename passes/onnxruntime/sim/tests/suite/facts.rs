@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use remat_cost::{Device, analytic};
+use remat_cost::{Device, analytic, no_bodies};
 use remat_ir::{
     Attribute, ElementType, Graph, GraphBuilder, OpKind, OpSpec, Placement, ResultSpec, TensorId, ValueType,
 };
@@ -66,7 +66,7 @@ impl Facts {
     /// The program, with workspace by the tables of `remat-cost`.
     pub(crate) fn program(&self) -> Program {
         let graph = self.graph();
-        let profile = analytic(&graph, &Device::default());
+        let profile = analytic(&graph, &Device::default(), no_bodies);
         Program::from_graph(&graph, &|_, op| profile.ops[op].workspace_bytes)
     }
 

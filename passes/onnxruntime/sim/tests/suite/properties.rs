@@ -114,6 +114,8 @@ fn lives(program: &Program, order: &[NodeIndex], buffer: impl Fn(ValueId) -> Val
 }
 
 proptest! {
+    #![proptest_config(remat_testing::cases(256))]
+
     #[test]
     fn orders_are_topological_and_hold_every_node_once(program in programs()) {
         assert_topological(&program, &default_order(&program));

@@ -1,0 +1,181 @@
+//! The ops that fission adds: `Slice` and `Concat`.
+
+use remat_ir::{Attribute, Effects, Op, OpId, Part, Spare, TensorId};
+use remat_verify::Code;
+
+use super::Checker;
+use super::values::{Held, Rows};
+
+impl Checker<'_> {
+    /// An op that comes from none of the original.
+    pub(super) fn made(&mut self, id: OpId, op: &Op) {
+        let is_plain =
+            op.domain.is_empty() && op.effects == Effects::Pure && op.captures.is_empty() && op.bodies.is_empty();
+        let (&[Some(result)], [Some(part)]) = (&op.outputs[..], &op.parts[..]) else {
+            self.add(Code::F001, id, || format!("`{}` has not one result", op.name));
+            return;
+        };
+        let found = match op.op_type.as_str() {
+            "Slice" if is_plain && op.attributes.is_empty() => self.sliced(id, op),
+            "Concat" if is_plain && op.attributes.keys().all(|name| name == "axis") => self.joined(id, op),
+            _ => {
+                self.add(Code::F001, id, || {
+                    format!("`{}` is neither of the original nor slices or joins", op.name)
+                });
+                return;
+            }
+        };
+        let Some((of, rows)) = found else { return };
+        let held = Held::Part {
+            of,
+            rows: Some(rows),
+            spare: None,
+        };
+        let code = if op.op_type == "Slice" { Code::F008 } else { Code::F009 };
+        self.define(id, op, result, part, held, code);
+    }
+
+    /// Compares what is stated of a result with what it holds, and its type.
+    pub(super) fn define(&mut self, id: OpId, op: &Op, result: TensorId, part: &Part, held: Held, code: Code) {
+        let Held::Part { of, rows, spare } = &held else { return };
+        let was = &self.original.tensors[*of];
+        let ty = &self.tiled.tensors[result].ty;
+        if ty.element() != was.ty.element() || ty.known_shape().is_none() {
+            let name = &self.tiled.tensors[result].name;
+            self.add(Code::F002, id, || format!("`{name}` is {ty}, a part of {}", was.ty));
+        }
+        let stated = (part.of.as_str(), Some(&part.ranges), part.spare);
+        if stated == (was.name.as_str(), rows.as_ref(), *spare) {
+            self.values.set(result, held);
+            return;
+        }
+        let held = held.shown(self.original);
+        self.add(code, id, || format!("`{}` states {part}, it computes {held}", op.name));
+        // What is stated is taken as it is, so that readers are not reported, too.
+        if let Some(&of) = self.tensors.get(part.of.as_str()) {
+            let stated = Held::Part {
+                of,
+                rows: Some(part.ranges.clone()),
+                spare: part.spare,
+            };
+            self.values.set(result, stated);
+        }
+    }
+
+    /// The part that an operand holds, without spare rows.
+    fn part(&mut self, id: OpId, op: &Op, operand: Option<TensorId>) -> Option<(TensorId, Vec<Rows>, Option<Spare>)> {
+        match self.values.get(operand?)?.clone() {
+            Held::Part { of, rows, spare } => Some((of, rows?, spare)),
+            Held::Integers => {
+                self.add(Code::F005, id, || {
+                    format!("`{}` takes elements from what is of no tensor", op.name)
+                });
+                None
+            }
+        }
+    }
+
+    fn sliced(&mut self, id: OpId, op: &Op) -> Option<(TensorId, Vec<Rows>)> {
+        let (of, mut rows, spare) = self.part(id, op, op.inputs.first().copied().flatten())?;
+        let elements = |position: usize| {
+            self.tiled
+                .values
+                .get(&op.inputs.get(position).copied().flatten()?)
+                .cloned()
+        };
+        let bounds = (elements(1), elements(2), elements(3));
+        let has_steps = op.inputs.get(4).copied().flatten().is_some();
+        let (Some(starts), Some(ends), Some(axes)) = bounds else {
+            self.add(Code::F008, id, || format!("the bounds of `{}` are not known", op.name));
+            return None;
+        };
+        if has_steps || starts.len() != axes.len() || ends.len() != axes.len() {
+            self.add(Code::F008, id, || format!("the bounds of `{}` are none", op.name));
+            return None;
+        }
+        let mut cut = vec![false; rows.len()];
+        for ((axis, start), end) in axes.iter().zip(starts).zip(ends) {
+            let taken = usize::try_from(*axis)
+                .ok()
+                .filter(|&axis| axis < rows.len() && !cut[axis]);
+            let Some(axis) = taken else {
+                self.add(Code::F008, id, || {
+                    format!("`{}` slices axis {axis} of {} axes", op.name, rows.len())
+                });
+                return None;
+            };
+            cut[axis] = true;
+            let spare = spare.filter(|spare| spare.axis == axis);
+            let (before, after) = spare.map_or((0, 0), |spare| (spare.before, spare.after));
+            let extent = (rows[axis].end - rows[axis].start) + before + after;
+            let (start, end) = (bound(start, extent), bound(end, extent));
+            if start >= end {
+                self.add(Code::F008, id, || format!("`{}` takes rows {start} to {end}", op.name));
+                return None;
+            }
+            if start < before || end > extent - after {
+                self.add(Code::F010, id, || {
+                    format!("`{}` takes rows {start} to {end}, spare ones among them", op.name)
+                });
+                return None;
+            }
+            let first = rows[axis].start;
+            rows[axis] = first + start - before..first + end - before;
+        }
+        if let Some(spare) = spare.filter(|spare| !cut[spare.axis]) {
+            self.add(Code::F010, id, || {
+                format!("`{}` leaves the spare rows of axis {}", op.name, spare.axis)
+            });
+            return None;
+        }
+        Some((of, rows))
+    }
+
+    fn joined(&mut self, id: OpId, op: &Op) -> Option<(TensorId, Vec<Rows>)> {
+        let axis = op.attributes.get("axis").and_then(Attribute::as_int);
+        let mut joined: Option<(TensorId, Vec<Rows>)> = None;
+        for &operand in &op.inputs {
+            let (of, rows, spare) = self.part(id, op, operand)?;
+            if spare.is_some() {
+                self.add(Code::F010, id, || format!("`{}` joins spare rows", op.name));
+                return None;
+            }
+            let Some((first, whole)) = &mut joined else {
+                joined = Some((of, rows));
+                continue;
+            };
+            let axis = axis
+                .and_then(|axis| usize::try_from(axis).ok())
+                .filter(|&axis| axis < whole.len());
+            let fits = |axis: usize| {
+                let same = |other: usize| other == axis || whole[other] == rows[other];
+                *first == of && (0..rows.len()).all(same) && whole[axis].end == rows[axis].start
+            };
+            match axis.filter(|&axis| fits(axis)) {
+                Some(axis) => whole[axis].end = rows[axis].end,
+                None => {
+                    let shown = |of: TensorId, rows: &Vec<Rows>| {
+                        let rows = Some(rows.clone());
+                        Held::Part { of, rows, spare: None }.shown(self.original)
+                    };
+                    let (left, right) = (shown(*first, whole), shown(of, &rows));
+                    self.add(Code::F009, id, || {
+                        format!("{left} and {right} do not join in `{}`", op.name)
+                    });
+                    return None;
+                }
+            }
+        }
+        if joined.is_none() {
+            self.add(Code::F009, id, || format!("`{}` joins nothing", op.name));
+        }
+        joined
+    }
+}
+
+/// A bound of a slice of so many rows, from the first.
+fn bound(bound: i64, extent: u64) -> u64 {
+    let rows = i64::try_from(extent).unwrap_or(i64::MAX);
+    let bound = if bound < 0 { bound.saturating_add(rows) } else { bound };
+    u64::try_from(bound.clamp(0, rows)).unwrap_or(0)
+}
