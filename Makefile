@@ -17,7 +17,7 @@ build:
 # without it all features but those that link it are built.
 LLVM = $(or $(MLIR_SYS_220_PREFIX),/usr/lib/llvm-22)
 HAVE_LLVM = $(shell test -d $(LLVM)/lib/cmake/mlir && echo yes)
-ALL_FEATURES = $(if $(HAVE_LLVM),--all-features,--features remat-ortools/cp_sat)
+ALL_FEATURES = $(if $(HAVE_LLVM),--features remat-opt/mlir$(comma)remat-plugin/llvm)
 NO_LLVM = echo "no LLVM 22 with MLIR in $(LLVM): its parts are not $(1)"; $(call UNLESS_REQUIRED,mlir)
 
 # What has to be there, as `.ci/run` says; what is not there and is named fails the recipe.
@@ -35,45 +35,44 @@ wheel: setup
 setup:
 	third_party/fetch.sh
 
-# Rust tests (unit, snapshot, property, file, command line, ONNX Runtime), then those of the dialect and the passes in `mlir-opt`, which also
-# build target/release/libremat.so, then the Python ones: on what the program writes, on native code, and on the wheel.
+# Rust tests (unit, snapshot, property, file, command line, ONNX Runtime), then those of the dialect and the passes in `mlir-opt`, then the Python
+# ones: on what the program writes, on native code, and on the wheel. Tests, program, plugin and wheel are of one profile and one choice of features,
+# so that each crate is compiled once. Files of Python tests run side by side.
+PYTEST = $(PYTHON) -m pytest -q -rs -n $(or $(JOBS),2) --dist loadfile --durations=30
 test: setup
 	$(CARGO) test --workspace --no-fail-fast $(ALL_FEATURES)
-	$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(CARGO) build --release -p remat-opt && { $(call NO_LLVM,tested); })
-	$(MAKE) test-wheel PYTEST=
-	$(PYTHON) -m pytest -q -rs test/python
+	$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(call NO_LLVM,tested))
+	$(MAKE) test-wheel TESTS=
+	$(PYTEST) test/python
 
-# What takes long: every model of test/models under seven budgets, each exit status held against the measured peak; plans over rising budgets of the
-# larger models; what solvers claim of 10,000 tiny problems held against trying everything; random models with every number of threads; properties on ten times as many cases; random functions
-# of MLIR on native code; random plans of PyTorch's graphs. `make test` and `make test-torch` build what it takes.
+# The same tests on all models, budgets, shapes and seeds, of which every change is tried on a few; properties on ten times as many cases, new ones in
+# each run; what solvers claim of 10,000 tiny problems held against trying everything. `make test` and `make test-torch` build what it takes.
 test-nightly: setup
-	REMAT_TESTS_ALL_BUDGETS=1 $(CARGO) test --workspace $(ALL_FEATURES) --test runtime -- budgets
-	REMAT_TESTS_ALL_BUDGETS=1 $(CARGO) test --workspace $(ALL_FEATURES) --test suite -- no_budget_is_answered
-	$(BENCH) truth --problems 10000
 	REMAT_NIGHTLY=1 $(CARGO) test --workspace --no-fail-fast $(ALL_FEATURES)
-	REMAT_NIGHTLY=1 $(PYTHON) -m pytest -q -rs test/python/test_exact.py
-	$(if $(HAVE_LLVM),REMAT_RANDOM_FUNCTIONS=300 $(PYTHON) -m pytest -q -rs test/python/test_native.py -k random_function)
-	REMAT_REPLAYS=50 PYTHONPATH=target/torch $(PYTHON) -m pytest -q -rs test/torch/test_replay.py
+	$(BENCH) truth --problems 10000
+	REMAT_NIGHTLY=1 $(PYTEST) test/python
+	REMAT_NIGHTLY=1 PYTHONPATH=target/torch $(PYTEST) test/torch
 
 # The wheel in an empty environment. It is built without optimization beyond that of tests, apart from those that are for others.
-PYTEST = $(PYTHON) -m pytest -q -rs test/python/test_wheel.py
+TESTS = test/python/test_wheel.py
 test-wheel: setup
 	rm -rf target/test-wheels
 	if [ -x $(MATURIN) ]; then $(MATURIN) build --locked --quiet --profile dev --out target/test-wheels; fi
-	$(PYTEST)
+	$(if $(TESTS),$(PYTEST) $(TESTS))
 
 # The wheel's `remat_opt.torch` in PyTorch, which is installed here and not by `setup`, because it brings gigabytes.
 test-torch:
 	third_party/fetch.sh torch
-	$(MAKE) test-wheel PYTEST=
+	$(MAKE) test-wheel TESTS=
 	rm -rf target/torch
 	if ! $(PYTHON) -c 'import torch' 2>/dev/null; then echo "SKIPPED: PyTorch is not installed, remat_opt.torch is not tested"; $(call UNLESS_REQUIRED,torch); \
 		elif ! ls target/test-wheels/*.whl >/dev/null 2>&1; then echo "SKIPPED: there is no wheel, remat_opt.torch is not tested"; $(call UNLESS_REQUIRED,wheel); \
-		else $(PYTHON) -m zipfile -e target/test-wheels/*.whl target/torch && PYTHONPATH=target/torch $(PYTHON) -m pytest -q -rs test/torch; fi
+		else $(PYTHON) -m zipfile -e target/test-wheels/*.whl target/torch && PYTHONPATH=target/torch $(PYTEST) test/torch; fi
 
-# Builds target/release/remat-opt along with the plugin.
+# Builds target/debug/remat-opt along with the plugin.
 test-mlir:
-	cmake -G Ninja -S . -B target/mlir -DMLIR_DIR=$(LLVM)/lib/cmake/mlir "-DREMAT_CARGO_PACKAGES=remat-plugin;remat-opt"
+	cmake -G Ninja -S . -B target/mlir -DMLIR_DIR=$(LLVM)/lib/cmake/mlir -DREMAT_CARGO_PROFILE=dev \
+		"-DREMAT_CARGO_SELECTION=--package=remat-plugin;--package=remat-opt;$(subst --features ,--features=,$(ALL_FEATURES))"
 	cmake --build target/mlir --target check-remat
 
 # The documentation as a site in target/site. A link that leads nowhere fails it.

@@ -2,8 +2,7 @@
 # Installs what the full test run needs into this folder: a Python environment with pinned wheels, OR-Tools among them, and a stable path
 # to ONNX Runtime's library. Every wheel must have a hash that the pins name, when it is downloaded and again when it is installed.
 # Does nothing where it is already there. With the argument `torch` it installs PyTorch and ExecuTorch as well, which brings gigabytes. Needs python3 and pip; on Debian it installs them itself. LLVM 22 with MLIR comes from the
-# system's own packages, where it has them; without it everything else still works. With the argument `possible` it installs nothing and says
-# which of `mlir`, `browser` and `torch` are here or could be installed: `.ci/run` fails where one of these is missing all the same.
+# system's own packages, where it has them; without it everything else still works.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -30,17 +29,6 @@ sudo=""
 [ "$(id -u)" -eq 0 ] || sudo=sudo
 has_packages() { command -v apt-get >/dev/null && { [ -z "$sudo" ] || $sudo -n true 2>/dev/null; } && $sudo apt-get update -qq >/dev/null 2>&1; }
 has_package() { apt-cache show "$1" >/dev/null 2>&1; }
-torch_version() { sed -n 's/^torch==\([^ ]*\).*/\1/p' requirements-torch.txt; }
-has_torch() { python3 -m pip --disable-pip-version-check index versions torch 2>/dev/null | grep -qF "$(torch_version)"; }
-if [ "${1-}" = possible ]; then
-    names=""
-    if has_packages; then can_install=has_package; else can_install=false; fi
-    if have_llvm || $can_install libmlir-22-dev; then names="mlir"; fi
-    if have_browser || $can_install chromium; then names="$names,browser"; fi
-    if have_torch || has_torch; then names="$names,torch"; fi
-    echo "${names#,}"
-    exit 0
-fi
 if have_python && have_iree && have_jax && have_maturin && have_docs && have_llvm && have_browser && { ! wants_torch "$@" || { have_torch && have_executorch; }; }; then
     exit 0
 fi

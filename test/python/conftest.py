@@ -33,18 +33,10 @@ def model_path(model):
 
 
 def built_program():
-    """The program as `cargo build --release` left it."""
-    found = [models.ROOT / "target" / "release" / "remat-opt"]
-    target = subprocess.run(
-        ["cargo", "metadata", "--format-version=1", "--no-deps"],
-        cwd=models.ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if target.returncode == 0:
-        found.insert(0, pathlib.Path(json.loads(target.stdout)["target_directory"]) / "release" / "remat-opt")
-    return next((p for p in found if p.exists()), None)
+    """The program that was built last, as a test run leaves it or `cargo build --release`."""
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", models.ROOT / "target"))
+    found = [target / profile / "remat-opt" for profile in ("debug", "release")]
+    return max((p for p in found if p.exists()), key=lambda p: p.stat().st_mtime, default=None)
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +44,7 @@ def remat_opt():
     """Runs the program; returns the finished process."""
     program = built_program()
     if program is None:
-        pytest.fail("remat-opt is not built: run `cargo build --release -p remat-opt` first")
+        pytest.fail("remat-opt is not built: run `cargo build -p remat-opt` first")
 
     def run(*args):
         return subprocess.run([str(program), *map(str, args)], capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 import pathlib
 import sys
 
+import need
 import onnx
 import onnx.backend.test
 
@@ -18,6 +19,8 @@ LIGHT = sorted(
     if path.stem not in HEAVY
 )
 """Well-known networks of the `onnx` package, their weights filled with one number each."""
+LIGHTEST = LIGHT if need.NIGHTLY else [path for path in LIGHT if path.stem in ("light_shufflenet", "light_squeezenet")]
+"""Those of them that every change is tested with."""
 
 sys.path.insert(0, str(ROOT / "test" / "models"))
 from generate_matrix import BUILDERS, generate  # noqa: E402

@@ -7,6 +7,9 @@ import pytest
 REQUIRED = frozenset(os.environ.get("REMAT_TESTS_REQUIRE", "").split(","))
 """What `.ci/run` says that has to be there: `browser`, `mlir`, `torch`, ..."""
 
+NIGHTLY = bool(os.environ.get("REMAT_NIGHTLY"))
+"""Whether what takes too long for every change is tested too: all models, shapes and seeds."""
+
 
 def require(name, is_there, reason):
     """Skips the test, or the tests of the file that is being read, where something is not there; fails where it has

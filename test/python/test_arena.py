@@ -85,7 +85,7 @@ def is_exact(out, report, threads):
 
 
 @pytest.mark.parametrize("threads", THREADS)
-@pytest.mark.parametrize("network", models.OWN + models.LIGHT, ids=lambda path: path.stem)
+@pytest.mark.parametrize("network", models.OWN + models.LIGHTEST, ids=lambda path: path.stem)
 def test_every_run_of_a_model_as_it_came_follows_the_plan(network, planned, threads):
     is_exact(*planned(network, "--budget", "none"), threads)
 

@@ -7,6 +7,9 @@ import pytest
 from models import Facts
 from runtime import ORDERS, bits
 
+EFFORT = ["--step-limit", "500", "--threads", "1", "--time-limit", "10m"]
+"""The same work on every machine, whatever else runs there."""
+
 
 def origin(node):
     """The node that a copy repeats; `None` where the node is no copy."""
@@ -45,7 +48,7 @@ def rewritten(model_path, remat_opt, tmp_path_factory):
     """The model at the lowest peak that is found, with the report of the run."""
     out = tmp_path_factory.mktemp("model") / "out.onnx"
     # Any runtime: the peak is counted, and compared, in the order of the file.
-    search = ["--baseline", "file", "--budget", "min", "--time-limit", "2s"]
+    search = ["--baseline", "file", "--budget", "min", *EFFORT]
     run = remat_opt(model_path, "-o", out, "--target", "onnx", *search, "--format", "json")
     assert run.returncode == 0, run.stderr
     return model_path, out, json.loads(run.stdout)
@@ -83,7 +86,7 @@ def test_each_feature_survives_the_recompute_of_what_it_touches(feature, order, 
     before = onnx.load(str(feature), load_external_data=False)
     facts = Facts(feature)
     out = tmp_path / "out.onnx"
-    arguments = ["--target", "onnx", "--order", order, "--time-limit", "2s", *facts.arguments]
+    arguments = ["--target", "onnx", "--order", order, *EFFORT, *facts.arguments]
     for budget in ("60%", "70%", "80%", "90%"):
         run = remat_opt(feature, "-o", out, "--budget", budget, *arguments)
         if run.returncode == 0:
@@ -108,7 +111,7 @@ def test_each_feature_keeps_its_bits_where_it_is_made_for_the_runtime(feature, r
     facts = Facts(feature)
     out = tmp_path / "out.onnx"
     # A file that takes more is written, too: its bits are those of the model all the same.
-    arguments = ["--target", "ort", "--budget", "min", "--time-limit", "1s", "--force"]
+    arguments = ["--target", "ort", "--budget", "min", *EFFORT, "--force"]
     run = remat_opt(feature, "-o", out, *arguments, *facts.arguments)
     assert run.returncode == 0, run.stderr
     for level in ("extended", "all"):

@@ -139,7 +139,7 @@ def test_without_a_budget_the_promise_is_what_the_function_took(built):
         assert_kept(planned.promised, unmodified(function)["peak_bytes"])
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("REMAT_RANDOM_FUNCTIONS", "30"))))
+@pytest.mark.parametrize("seed", range(300 if need.NIGHTLY else 16))
 def test_a_random_function_takes_what_was_predicted_and_never_more_than_before(built, seed):
     """Shared empty tensors, results in place and slices among them. `make test-nightly` runs 300."""
     # Twice: what the first round writes into other destinations is merged by the second.

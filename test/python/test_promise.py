@@ -10,7 +10,7 @@ import pytest
 def test_the_heap_falls_by_what_is_promised(model_path, remat_opt, tmp_path, budget):
     out = tmp_path / "out.onnx"
     # Both models run in the order of the file.
-    search = ["--baseline", "file", "--budget", budget, "--time-limit", "5s"]
+    search = ["--baseline", "file", "--budget", budget, "--step-limit", "1000", "--threads", "1", "--time-limit", "10m"]
     run = remat_opt(model_path, "-o", out, "--target", "onnx", *search, "--format", "json")
     if run.returncode in (1, 4):
         assert budget != "min", run.stderr

@@ -68,7 +68,7 @@ def are_close(one, other):
 @pytest.mark.parametrize("network", models.OWN + models.SHARED[-2:-1], ids=lambda path: path.stem)
 def test_the_recommended_program_takes_what_is_printed(network, remat_opt, tmp_path):
     out, program = tmp_path / "out.onnx", tmp_path / "session.py"
-    arguments = ["--budget", "none", "--settings", "--emit-settings", program, "--time-limit", "5s", "--format", "json"]
+    arguments = ["--budget", "none", "--settings", "--emit-settings", program, "--step-limit", "500", "--threads", "1", "--time-limit", "10m", "--format", "json"]
     run = remat_opt(network, "-o", out, *arguments)
     assert run.returncode == 0, run.stderr
     settings = json.loads(run.stdout)["settings"]

@@ -1,7 +1,7 @@
 """Graphs of plans replayed against what a step overwrites: every run of an op reads what it reads without a plan.
 
 The plans are made up here, not searched for: updates as early and further runs as late as the problem allows, so that a
-reader that the problem does not know of comes too late. `REMAT_REPLAYS` is the number of plans for each module.
+reader that the problem does not know of comes too late. Nightly there are more plans for each module.
 """
 
 import os
@@ -20,7 +20,7 @@ from remat_opt.torch._whole import whole_step
 from torch import fx, nn, optim
 
 MODULES = range(30)
-PLANS = int(os.environ.get("REMAT_REPLAYS", "2"))
+PLANS = 50 if os.environ.get("REMAT_NIGHTLY") else 2
 ONCE_READ = (3, 4)
 """The running statistics among the arguments of a batch norm, which further runs go without."""
 

@@ -66,7 +66,6 @@ fn main() -> std::process::ExitCode {
     let modules = [
         ("gap::windows", gap::windows::tests::trials()),
         ("library", library::tests::trials()),
-        #[cfg(feature = "cp_sat")]
         ("messages", messages::tests::trials()),
         #[cfg(all(target_os = "linux", target_env = "gnu"))]
         ("milp::quiet", milp::quiet::tests::trials()),

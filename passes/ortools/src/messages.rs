@@ -194,6 +194,6 @@ pub(crate) struct CpSolverResponse {
     pub(crate) solution_info: String,
 }
 
-#[cfg(all(test, feature = "cp_sat"))]
+#[cfg(test)]
 #[path = "messages_tests.rs"]
 pub(crate) mod tests;

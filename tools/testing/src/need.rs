@@ -8,8 +8,14 @@ use remat_files::{SharedLibrary, Surroundings};
 /// Names of needs that must be met, separated by commas: `.ci/run` sets it to all that it installs.
 pub const REQUIRED: &str = "REMAT_TESTS_REQUIRE";
 
-/// Where it is set, tests of all models under all budgets run.
-pub const ALL_BUDGETS: &str = "REMAT_TESTS_ALL_BUDGETS";
+/// Where it is set, what takes too long for every change is tested too: all models, budgets and seeds.
+const NIGHTLY: &str = "REMAT_NIGHTLY";
+
+/// Whether what takes too long for every change is tested too, as the environment variable `REMAT_NIGHTLY` says.
+#[must_use]
+pub fn is_nightly() -> bool {
+    std::env::var_os(NIGHTLY).is_some()
+}
 
 /// What the repository does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,8 +40,8 @@ pub enum Need {
     OnnxTestData,
     /// A C compiler, `cc`.
     CCompiler,
-    /// Many minutes, which [`ALL_BUDGETS`] grants.
-    Minutes,
+    /// Time: the test takes too long for every change.
+    Nightly,
 }
 
 impl Need {
@@ -53,7 +59,7 @@ impl Need {
             Self::Python => "python",
             Self::OnnxTestData => "onnx-test-data",
             Self::CCompiler => "cc",
-            Self::Minutes => "minutes",
+            Self::Nightly => "nightly",
         }
     }
 
@@ -72,10 +78,7 @@ impl Need {
             Self::Python => root.join("third_party/venv/bin/python"),
             Self::OnnxTestData => return onnx_test_data().is_none().then(|| "no test data of `onnx`".to_owned()),
             Self::CCompiler => return without_program("cc"),
-            Self::Minutes => {
-                let is_granted = std::env::var_os(ALL_BUDGETS).is_some();
-                return (!is_granted).then(|| format!("it takes many minutes: `{ALL_BUDGETS}=1` runs it"));
-            }
+            Self::Nightly => return (!is_nightly()).then(|| format!("`{NIGHTLY}=1` runs it")),
         };
         (!path.exists()).then(|| format!("no `{}`", shortened(&path, &root)))
     }

@@ -3,7 +3,6 @@
 
 mod claims;
 mod control;
-#[cfg(feature = "cp_sat")]
 mod cp_sat;
 mod exact;
 mod graphs;
@@ -22,8 +21,7 @@ fn main() -> ExitCode {
     let modules = [
         ("claims", claims::trials()),
         ("control", control::trials()),
-        #[cfg(feature = "cp_sat")]
-        ("cp_sat", cp_sat::trials()),
+                ("cp_sat", cp_sat::trials()),
         ("exact", exact::trials()),
         ("graphs", graphs::trials()),
         ("large", large::trials()),

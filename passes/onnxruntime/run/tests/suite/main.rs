@@ -76,7 +76,7 @@ fn main() -> ExitCode {
             monotone::no_budget_is_answered_by_more_time_than_none_is_in_larger_models,
             Need::OnnxRuntime,
             Need::Models,
-            Need::Minutes
+            Need::Nightly
         ),
         trial!(
             deploy::at_the_end_of_the_time_a_verified_file_is_there_and_what_is_missing_is_told,
@@ -158,8 +158,7 @@ fn main() -> ExitCode {
         trial!(
             profile::every_op_of_larger_models_has_a_time_under_its_name,
             Need::OnnxRuntime,
-            Need::Models
-        ),
+            Need::Models, Need::Nightly),
         trial!(profile::fused_nodes_are_profiled_at_higher_levels, Need::OnnxRuntime),
         trial!(profile::inputs_can_be_given_and_must_fit, Need::OnnxRuntime),
         trial!(profile::what_is_no_library_of_the_runtime_is_named_in_the_error),
@@ -174,7 +173,6 @@ fn main() -> ExitCode {
         trial!(
             stress::larger_models_survive_random_recomputes,
             Need::OnnxRuntime,
-            Need::Models
-        ),
+            Need::Models, Need::Nightly),
     ])
 }
