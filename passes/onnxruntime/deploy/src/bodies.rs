@@ -20,7 +20,8 @@ use remat_solve::{Activity, SolveControl};
 
 use self::apply::{BodyWriter, Claims, most, onnx_of};
 use crate::baseline::simulated;
-use crate::clock::Clock;
+use crate::clock::Share;
+use crate::context::Context;
 use crate::error::Rejection;
 use crate::simulate::bytes_by_body;
 use crate::{DeployError, DeployRequest, Prediction};
@@ -33,9 +34,6 @@ const GAIN_PERMILLE: u64 = 980;
 
 /// Share of the budget, as a divisor, that the runtime's own tables may take beside a plan.
 const TABLES: u64 = 50;
-
-/// Share of a deployment's time for plans of subgraphs.
-const BODIES: f64 = 0.4;
 
 /// Share of the time for the lowest peaks of all subgraphs, and for the plan around them.
 const LOWEST: f64 = 0.5;
@@ -116,12 +114,8 @@ impl Bodies {
     }
 
     /// The model with plans for its subgraphs: those of the plan that is given, or where it has to take less for what is asked.
-    pub(crate) fn plan(
-        &mut self,
-        request: &DeployRequest<'_>,
-        model: Model,
-        clock: &Clock<'_>,
-    ) -> Result<Model, DeployError> {
+    pub(crate) fn plan(&mut self, context: &Context<'_, '_>, model: Model) -> Result<Model, DeployError> {
+        let (request, clock) = (context.request, context.clock);
         if self.stay || !model.bodies().is_empty() {
             return Ok(model);
         }
@@ -131,7 +125,7 @@ impl Bodies {
             Some(plan) => writer.bodies_of(&model, plan)?,
             None => {
                 clock.begins(Activity::Plan, "subgraphs");
-                BodyTask { writer, solve }.plan(&model, &clock.search(clock.left(), BODIES))?
+                BodyTask { writer, solve }.plan(&model, &clock.search(clock.left(), Share::Bodies))?
             }
         };
         let Some(planned) = planned else { return Ok(model) };

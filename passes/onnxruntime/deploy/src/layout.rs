@@ -12,22 +12,13 @@ use remat_cost::{OpRecord, ProfileFile};
 use remat_ir::{Graph, OpId, StorageClass, TensorId};
 use remat_onnx::OnnxModel;
 use remat_onnx::proto::ModelProto;
-use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, lower};
+use remat_onnxruntime_lower::{BLOCKED, CONVERTED, Layout, LoweringOptions, OrderHint, REORDERED, lower};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::DeployError;
 
 /// Numbers of nodes by domain and operator.
 type Counts = BTreeMap<(String, String), usize>;
-
-/// The domain of blocked operators.
-pub(crate) const BLOCKED: &str = "com.microsoft.nchwc";
-
-/// The operator that copies a value from blocks.
-pub(crate) const REORDERED: &str = "ReorderOutput";
-
-/// How the runtime calls what it converts: by the result, and this.
-pub(crate) const CONVERTED: &str = "_nchwc";
 
 /// The operand of a blocked convolution to which the convolution is added.
 const SUM: usize = 3;
@@ -46,11 +37,11 @@ const DECIDED_BY_SHAPE: [&str; 8] = [
 
 /// The nodes that a laid-out model is written with.
 #[derive(Debug)]
-pub(crate) struct Portable {
+pub(crate) struct LaidOut {
     /// The model of these nodes.
     pub(crate) model: Model,
     /// What of it the runtime's layouts concern.
-    pub(crate) layout: Layout,
+    layout: Layout,
     /// By operator, the values whose shapes may decide over a conversion.
     undecided: BTreeMap<&'static str, Vec<String>>,
     /// How many nodes of these operators there are in the laid-out graph, by domain and name.
@@ -59,7 +50,7 @@ pub(crate) struct Portable {
     stands_for: FxHashMap<String, Vec<String>>,
 }
 
-impl Portable {
+impl LaidOut {
     /// Traces `laid_out`, which the runtime made of `model`, back to the nodes of `model`.
     ///
     /// # Errors
@@ -86,14 +77,19 @@ impl Portable {
         })
     }
 
+    /// What of the model the runtime's layouts concern.
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
     /// States shapes, as few as it takes, so that a file without a plan is laid out as the model was. `load` gives what the runtime makes of
     /// a file when it loads it.
     ///
     /// # Errors
     /// Those of `load` and of the lowering.
-    pub(crate) fn decide(
+    pub(crate) fn state_shapes(
         &mut self,
-        load: impl Fn(&Self, &ModelProto) -> Result<OnnxModel, DeployError>,
+        load: impl Fn(&Model, &ModelProto) -> Result<OnnxModel, DeployError>,
     ) -> Result<(), DeployError> {
         let baseline = Solution::baseline(&self.model)?;
         let Some((graph, onnx)) = remat::rewrite(&self.model, &baseline)?.zip(self.model.onnx()) else {
@@ -106,7 +102,7 @@ impl Portable {
         // What is converted decides over what reads it.
         while !self.undecided.is_empty() {
             let lowered = lower(onnx, &graph, &options, &self.layout)?;
-            let loaded = load(self, &lowered.proto)?;
+            let loaded = load(&self.model, &lowered.proto)?;
             let zeros: Vec<&str> = lowered.zeros.iter().map(|(name, _)| name.as_str()).collect();
             let found = counts(loaded.graph(), &zeros);
             let differ = |op_type: &str| {

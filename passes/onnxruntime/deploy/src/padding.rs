@@ -2,10 +2,9 @@
 //! up, and copies what others read back to the usual layout. While it copies, both are there.
 
 use remat_ir::{Graph, OpId, TensorId};
+use remat_onnxruntime_lower::{BLOCKED, REORDERED};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::layout::{BLOCKED, REORDERED};
 
 /// A result that the runtime keeps in blocks of channels and copies back.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]

@@ -174,6 +174,19 @@ impl fmt::Display for Basis {
     }
 }
 
+/// A budget that no file keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct Missed {
+    /// The budget in bytes.
+    #[serde(rename = "budget_bytes")]
+    pub budget: u64,
+    /// What the closest file takes: its heap peak in the runtime with the memory arena off.
+    #[serde(rename = "reached_bytes")]
+    pub reached: u64,
+    /// Whether that was measured; else it is predicted.
+    pub is_measured: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

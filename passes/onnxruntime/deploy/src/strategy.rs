@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use remat_onnxruntime_lower::{LoweringOptions, OrderHint, Shapes};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -118,19 +117,6 @@ impl Strategy {
     /// What it does.
     pub(crate) fn recipe(self) -> &'static Recipe {
         &RECIPES[self as usize]
-    }
-
-    /// What is written, without bytes reserved for the arena.
-    pub(crate) fn options(self, order: OrderHint) -> LoweringOptions {
-        LoweringOptions {
-            order,
-            shapes: if self.recipe().dynamic_shapes {
-                Shapes::StaticInPlace
-            } else {
-                Shapes::Static
-            },
-            reserve: 0,
-        }
     }
 }
 

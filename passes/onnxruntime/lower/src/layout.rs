@@ -12,6 +12,15 @@ use remat_onnx::proto::{GraphProto, ValueInfoProto};
 use remat_onnx::type_proto;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// The domain of blocked operators.
+pub const BLOCKED: &str = "com.microsoft.nchwc";
+
+/// The operator that copies a value from blocks.
+pub const REORDERED: &str = "ReorderOutput";
+
+/// How the runtime calls what it converts: by the result, and this.
+pub const CONVERTED: &str = "_nchwc";
+
 /// Operators on blocks that are never fused into what makes their operands.
 const NEVER_FUSED: [&str; 5] = ["Conv", "FusedConv", "MaxPool", "AveragePool", "Resize"];
 

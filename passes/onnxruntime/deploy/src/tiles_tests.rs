@@ -1,11 +1,15 @@
-use std::path::PathBuf;
+use std::cell::{Cell, OnceCell};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use remat::{LoadOptions, SolveRequest};
+use remat::{BaselineOf, BaselinePeak, LoadOptions, SolveRequest};
 use remat_plan::{Axis, BudgetSpec, Mode};
+use remat_solve::SolveControl;
 
 use super::*;
-use crate::Strategy;
+use crate::clock::Clock;
+use crate::relax::RELAXATIONS;
+use crate::{DeployRequest, Strategy};
 
 fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../test/models/mlp_tiny_train.onnx")
@@ -83,10 +87,34 @@ impl Case {
             ..Tilings::default()
         };
         let request = DeployRequest::new(&self.path, None, &self.load, &self.solve);
-        let attempt = Attempt::new(Strategy::Tiled, rejected.model, &self.solve, Duration::ZERO);
-        tilings.rejects(&attempt, &self.whole, &request, &other_bits(), has_bits);
+        let clock = Clock::start(&SolveControl::new());
+        let context = Context {
+            request: &request,
+            clock: &clock,
+            bench: None,
+            measures: None,
+            scratch: Path::new(""),
+            peak: BaselinePeak {
+                bytes: 0,
+                of: BaselineOf::Simulated,
+            },
+            relaxations: RELAXATIONS,
+        };
+        let opened = Opened {
+            strategy: Strategy::Tiled,
+            model: rejected.model,
+            laid_out: None,
+            solve: self.solve.clone(),
+            estimated_peak: rejected.peak,
+            others: 0,
+            file: Duration::ZERO,
+            loads_to_simulate: false,
+            static_is_worse: Cell::new(false),
+            without_plan: OnceCell::new(),
+        };
+        tilings.rejects(&opened, &self.whole, &context, &other_bits(), has_bits);
         std::iter::from_fn(|| tilings.pop(None))
-            .map(|tiles| tiles.model.tiling().expect("it has tiles").clone())
+            .map(|(tiled, _)| tiled.model.tiling().expect("it has tiles").clone())
             .collect()
     }
 }
@@ -142,7 +170,7 @@ fn only_tiles_of_lower_peaks_than_what_was_measured_are_tried_beside_it() {
         next: VecDeque::from(next),
         ..Tilings::default()
     };
-    let next = tilings.pop(Some(1_000_000)).expect("one is lower");
-    assert_eq!((next.peak, next.others), (960_000, 0));
+    let (next, others) = tilings.pop(Some(1_000_000)).expect("one is lower");
+    assert_eq!((next.peak, others), (960_000, 0));
     assert!(tilings.pop(Some(1_000_000)).is_none());
 }

@@ -6,13 +6,11 @@ use remat::{Model, TileChoice, TiledModel, tile_to_measure};
 use remat_plan::{Again, Stretch, Structure, Tiling};
 use remat_solve::Activity;
 
-use crate::attempt::{Attempt, Tiles};
-use crate::clock::Clock;
+use crate::DeployError;
+use crate::candidate::Opened;
+use crate::clock::Share;
+use crate::context::Context;
 use crate::error::Rejection;
-use crate::{DeployError, DeployRequest};
-
-/// Share of the time for finding stretches and weighing them.
-const SHARE: f64 = 0.4;
 
 /// Estimated time may be above the limit by this share of it, as a divisor, where times are measured: estimates are rough.
 const SLACK: u64 = 2;
@@ -31,15 +29,10 @@ pub(crate) struct Tilings {
 }
 
 impl Tilings {
-    /// The model with the stretches tile by tile that the plan names, or else with those that pay; where the runtime `measures` them, also some
-    /// that are estimated to take somewhat longer than is asked for. `without_whole`: files of whole ops miss the budget.
-    pub(crate) fn of(
-        request: &DeployRequest<'_>,
-        model: &Model,
-        measures: bool,
-        without_whole: bool,
-        clock: &Clock<'_>,
-    ) -> Result<Self, DeployError> {
+    /// The model with the stretches tile by tile that the plan names, or else with those that pay; where files are measured, also some that are
+    /// estimated to take somewhat longer than is asked for. `without_whole`: files of whole ops miss the budget.
+    pub(crate) fn of(context: &Context<'_, '_>, model: &Model, without_whole: bool) -> Result<Self, DeployError> {
+        let (request, clock) = (context.request, context.clock);
         let given = request.plan.and_then(|plan| plan.setup.as_ref()?.tiling.as_ref());
         let next = match (given, request.fission) {
             (Some(tiling), _) => VecDeque::from([TiledModel {
@@ -50,10 +43,10 @@ impl Tilings {
             (None, None) => VecDeque::new(),
             (None, Some(fission)) => {
                 clock.begins(Activity::Plan, "tiles");
-                clock.keep_half_for_whole_ops(!without_whole && may_be_whole(request, model));
-                let control = clock.search(clock.left_for_tiles(), SHARE);
-                let most = request.solve.most_overhead().filter(|_| measures && clock.is_timed());
-                let slack = most.unwrap_or(0) / SLACK;
+                clock.keep_half_for_whole_ops(!without_whole && may_be_whole(context, model));
+                let control = clock.search(clock.left_for_tiles(), Share::Tiles);
+                let is_timed = context.measures.is_some() && clock.is_timed();
+                let slack = request.solve.most_overhead().filter(|_| is_timed).unwrap_or(0) / SLACK;
                 let choice = TileChoice { slack, without_whole };
                 tile_to_measure(model, request.load, request.solve, fission, choice, &control)?.into()
             }
@@ -66,7 +59,7 @@ impl Tilings {
 
     /// The next one without anything that is forbidden, and how many follow it; below `peak` by estimate, where that was measured of
     /// another one.
-    pub(crate) fn pop(&mut self, peak: Option<u64>) -> Option<Tiles> {
+    pub(crate) fn pop(&mut self, peak: Option<u64>) -> Option<(TiledModel, usize)> {
         let (forbidden, forbidden_again) = (&self.forbidden, &self.forbidden_again);
         let is_free = |stretch: &Stretch| !forbidden.iter().any(|(first, last)| is_like(stretch, first, last));
         let runs_free = |again: &Again| !forbidden_again.contains(again);
@@ -77,33 +70,23 @@ impl Tilings {
                 tiling.is_none_or(|tiling| tiling.stretches.iter().all(is_free) && tiling.again.iter().all(runs_free));
             has_bits && is_lower(tiled)
         });
-        let TiledModel {
-            model,
-            peak,
-            max_overhead,
-        } = self.next.pop_front()?;
-        Some(Tiles {
-            model,
-            portable: None,
-            peak,
-            max_overhead,
-            others: self.next.len(),
-        })
+        Some((self.next.pop_front()?, self.next.len()))
     }
 
     /// After the file of `rejected` was: where its bits differ, ops that run again and stretches that `has_bits` denies, each looked at by itself,
     /// are forbidden, and what is left of its tiling is tried next.
     pub(crate) fn rejects(
         &mut self,
-        rejected: &Attempt,
+        rejected: &Opened,
         whole: &Model,
-        request: &DeployRequest<'_>,
+        context: &Context<'_, '_>,
         reason: &Rejection,
         mut has_bits: impl FnMut(&Model) -> bool,
     ) {
         let Some(tiling) = rejected.model.tiling() else {
             return;
         };
+        let request = context.request;
         if request.plan.is_some() || !matches!(reason, Rejection::OutputDiffers { .. }) {
             return;
         }
@@ -143,11 +126,10 @@ impl Tilings {
 }
 
 /// Whether plans of whole ops may keep the budget, if one is asked for: no op needs more by itself.
-fn may_be_whole(request: &DeployRequest<'_>, model: &Model) -> bool {
+fn may_be_whole(context: &Context<'_, '_>, model: &Model) -> bool {
     let problem = model.problem();
     let need = problem.bottleneck(&Structure::of(problem)).map_or(0, |most| most.bytes);
-    let budget = request.solve.budget.bytes(model.baseline_peak().bytes);
-    budget.is_some_and(|budget| need <= budget)
+    context.budget().is_some_and(|budget| need <= budget)
 }
 
 /// Whether a stretch has an end of a forbidden one.
@@ -156,5 +138,5 @@ fn is_like(stretch: &Stretch, first: &str, last: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "fission_tests.rs"]
+#[path = "tiles_tests.rs"]
 mod tests;

@@ -9,7 +9,7 @@ use remat_onnx::proto::{GraphProto, NodeProto};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Exchanges the operands of additions whose second one is what the runtime takes; how many there were.
-pub(crate) fn put_sums_first(graph: &mut GraphProto) -> usize {
+pub fn put_sums_first(graph: &mut GraphProto) -> usize {
     let swapped: Vec<usize> = {
         let mut uses: FxHashMap<&str, usize> = FxHashMap::default();
         let inside = graph.node.iter().flat_map(captures);

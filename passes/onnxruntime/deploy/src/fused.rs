@@ -21,7 +21,7 @@ use crate::sizes::{looked_at, open_model};
 ///
 /// # Errors
 /// If one of them cannot be read.
-pub(crate) fn carried(original: &Path, fused: &Path, mut load: LoadOptions) -> Result<LoadOptions, DeployError> {
+pub(crate) fn map_to_fused(original: &Path, fused: &Path, mut load: LoadOptions) -> Result<LoadOptions, DeployError> {
     if load.profile.is_none() && load.sizes.is_empty() {
         return Ok(load);
     }
@@ -44,7 +44,7 @@ pub(crate) fn carried(original: &Path, fused: &Path, mut load: LoadOptions) -> R
 ///
 /// # Errors
 /// Those of [`open_model`].
-pub(crate) fn open_carried(
+pub(crate) fn open_fused(
     path: &Path,
     mut load: LoadOptions,
     runtime: Option<(&Host, ChildLimits<'_>)>,

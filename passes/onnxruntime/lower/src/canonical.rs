@@ -1,4 +1,4 @@
-//! A laid-out model with names and an order that last.
+//! A model that the runtime laid out, with canonical names and a canonical order.
 //!
 //! The runtime numbers the nodes that make unblocked copies in the order of addresses in its memory, and writes nodes in an order that depends on
 //! these numbers: both would be others each time. Here a copy is called after what it makes, and nodes stand in the order of the nodes that they
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::layout::{BLOCKED, CONVERTED, REORDERED};
 
 /// Renames and sorts the nodes of `laid_out`, which the runtime made of `before`.
-pub(crate) fn make_lasting(laid_out: &mut GraphProto, before: &GraphProto) {
+pub fn canonicalize_names(laid_out: &mut GraphProto, before: &GraphProto) {
     for node in &mut laid_out.node {
         if node.domain == BLOCKED && node.op_type == REORDERED {
             node.name = format!("{}_reordered", node.output.first().map_or("", String::as_str));
@@ -160,7 +160,7 @@ mod tests {
         let mut first = laid_out([0, 5, 6, 1, 7, 2, 8, 3, 9, 4], "_1");
         let mut second = laid_out([5, 0, 1, 2, 6, 3, 7, 4, 8, 9], "_7");
         for graph in [&mut first, &mut second] {
-            make_lasting(graph, &written());
+            canonicalize_names(graph, &written());
         }
         assert_eq!(first, second);
         let made: Vec<&str> = first.node.iter().map(|node| node.output[0].as_str()).collect();
@@ -178,7 +178,7 @@ mod tests {
         graph.node[5].input[0] = "y0".to_owned();
         let mut before = written();
         before.node.rotate_left(3);
-        make_lasting(&mut graph, &before);
+        canonicalize_names(&mut graph, &before);
         let place = |name: &str| graph.node.iter().position(|node| node.output[0] == name).unwrap();
         assert!(place("y0") < place("rows1") && place("rows1") < place("y1"));
         assert_eq!(graph.node.len(), 10);
