@@ -229,7 +229,7 @@ impl Task<'_, '_> {
         let layout = opened
             .laid_out
             .as_ref()
-            .map_or_else(Cow::default, |laid_out| Cow::Borrowed(laid_out.layout()));
+            .map_or_else(Cow::default, |laid_out| Cow::Borrowed(&laid_out.mapping.layout));
         effort.clock.begins(Activity::Lower, "");
         let mut lowered = match options {
             Some(options) => remat_onnxruntime_lower::lower(onnx, rewritten, options, &layout)?,

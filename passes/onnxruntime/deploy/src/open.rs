@@ -169,10 +169,8 @@ pub(crate) fn lay_out(
         model = maker.open_with(&path, load)?;
     }
     let loaded = context.scratch.join("loaded.onnx");
-    laid_out_model.state_shapes(|model, proto| {
-        clock.during(Activity::Fuse, "", || {
-            laid_out(&maker.runner(), request.onnx(model)?, proto, &loaded)
-        })?;
+    laid_out_model.state_shapes(|onnx, proto| {
+        clock.during(Activity::Fuse, "", || laid_out(&maker.runner(), onnx, proto, &loaded))?;
         Ok(OnnxModel::open(&loaded, &looked_at())?)
     })?;
     if laid_out_model.model.tiling().is_some() {

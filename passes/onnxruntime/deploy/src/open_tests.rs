@@ -4,7 +4,7 @@ use remat_plan::BudgetSpec;
 
 use super::*;
 
-fn model() -> std::path::PathBuf {
+fn model() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../test/models/mlp_tiny_train.onnx")
 }
 

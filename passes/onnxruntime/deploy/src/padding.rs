@@ -2,7 +2,7 @@
 //! up, and copies what others read back to the usual layout. While it copies, both are there.
 
 use remat_ir::{Graph, OpId, TensorId};
-use remat_onnxruntime_lower::{BLOCKED, REORDERED};
+use remat_operators::{Blocked, operator};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -39,7 +39,7 @@ impl Padding {
 
     fn at(graph: &Graph, nodes: &Graph, op: OpId) -> Option<Self> {
         let copy = &graph.ops[op];
-        if copy.domain != BLOCKED || copy.op_type != REORDERED {
+        if operator(&copy.domain, &copy.op_type).blocked != Blocked::FromBlocks {
             return None;
         }
         let (read, made) = (copy.inputs.first().copied().flatten()?, copy.results().next()?);
@@ -66,7 +66,11 @@ impl Padding {
 mod tests {
     use remat_ir::{ElementType, GraphBuilder, OpSpec, ValueType};
 
+    use remat_operators::BLOCKED_DOMAIN as BLOCKED;
+
     use super::*;
+
+    const REORDERED: &str = "ReorderOutput";
 
     /// A head of 21 channels that is enlarged, as a model has it and as the runtime lays it out.
     fn head() -> [Graph; 2] {

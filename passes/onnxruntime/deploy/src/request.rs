@@ -11,6 +11,7 @@ use remat_ir::{Graph, Op, StorageClass, TensorId};
 use remat_onnx::OnnxModel;
 use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::OptimizationLevel;
+use remat_operators::operator;
 use remat_plan::{BudgetSpec, PlanFile};
 
 use crate::check::Outputs;
@@ -195,12 +196,13 @@ impl DeployRequest<'_> {
 
 /// Whether an addition reads what a convolution of constant weights makes.
 fn has_sums_in_convolutions(graph: &Graph) -> bool {
+    let blocked = |op: &Op| operator(&op.domain, &op.op_type).blocked;
     let is_constant = |tensor: TensorId| graph.storages[graph.tensors[tensor].storage].class == StorageClass::Constant;
     let is_conv = |op: &Op| {
         let weights = op.inputs.get(1).copied().flatten();
-        ["Conv", "FusedConv"].contains(&op.op_type.as_str()) && weights.is_some_and(is_constant)
+        blocked(op).is_convolution() && weights.is_some_and(is_constant)
     };
-    let is_sum = |op: &&Op| ["Add", "Sum"].contains(&op.op_type.as_str());
+    let is_sum = |op: &&Op| blocked(op).is_sum();
     let mut operands = graph.ops.iter().filter(is_sum).flat_map(Op::reads);
     operands.any(|operand| {
         let producer = graph.tensors[operand].producer;

@@ -9,14 +9,16 @@ use std::collections::BinaryHeap;
 
 use remat_onnx::captures;
 use remat_onnx::proto::{GraphProto, NodeProto};
+use remat_operators::Blocked;
 use rustc_hash::FxHashMap;
 
-use crate::layout::{BLOCKED, CONVERTED, REORDERED};
+use crate::build::row;
+use crate::layout::CONVERTED;
 
 /// Renames and sorts the nodes of `laid_out`, which the runtime made of `before`.
 pub fn canonicalize_names(laid_out: &mut GraphProto, before: &GraphProto) {
     for node in &mut laid_out.node {
-        if node.domain == BLOCKED && node.op_type == REORDERED {
+        if row(node).blocked == Blocked::FromBlocks {
             node.name = format!("{}_reordered", node.output.first().map_or("", String::as_str));
         }
     }
@@ -99,7 +101,11 @@ fn sorted(nodes: Vec<NodeProto>, ranks: &[usize]) -> Vec<NodeProto> {
 
 #[cfg(test)]
 mod tests {
+    use remat_operators::BLOCKED_DOMAIN as BLOCKED;
+
     use super::*;
+
+    const REORDERED: &str = "ReorderOutput";
 
     fn node(name: &str, op_type: &str, domain: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
         NodeProto {

@@ -32,9 +32,11 @@ mod lower;
 mod names;
 mod schedule;
 mod sums;
+mod trace;
 mod zeros;
 
 pub use canonical::canonicalize_names;
-pub use layout::{BLOCKED, CONVERTED, Layout, REORDERED};
+pub use layout::Layout;
 pub use lower::{Lowered, LoweringOptions, LoweringReport, OrderHint, Shapes, lower};
 pub use sums::put_sums_first;
+pub use trace::LayoutMapping;

@@ -6,7 +6,10 @@
 
 use remat_onnx::captures;
 use remat_onnx::proto::{GraphProto, NodeProto};
+use remat_operators::BLOCKED_DOMAIN;
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::build::row;
 
 /// Exchanges the operands of additions whose second one is what the runtime takes; how many there were.
 pub fn put_sums_first(graph: &mut GraphProto) -> usize {
@@ -32,7 +35,7 @@ pub fn put_sums_first(graph: &mut GraphProto) -> usize {
             [first, second] => !lone.contains(first.as_str()) && lone.contains(second.as_str()),
             _ => false,
         };
-        let is_sum = |node: &NodeProto| node.domain.is_empty() && ["Add", "Sum"].contains(&node.op_type.as_str());
+        let is_sum = |node: &NodeProto| row(node).blocked.is_sum();
         let nodes = graph.node.iter().enumerate();
         nodes
             .filter(|(_, node)| is_sum(node) && is_second(node))
@@ -47,10 +50,7 @@ pub fn put_sums_first(graph: &mut GraphProto) -> usize {
 
 /// Whether a convolution may take an addition in: nothing else is part of it.
 fn is_bare_conv(node: &NodeProto) -> bool {
-    let is_conv = matches!(
-        (node.domain.as_str(), node.op_type.as_str()),
-        ("", "Conv") | ("com.microsoft", "FusedConv")
-    );
+    let is_conv = row(node).blocked.is_convolution() && node.domain != BLOCKED_DOMAIN;
     let is_active = node.attribute.iter().any(|attribute| attribute.name == "activation");
     is_conv && !is_active && node.input.len() < 4
 }

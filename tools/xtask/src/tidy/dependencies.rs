@@ -81,6 +81,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-onnxruntime-lower",
             "remat-onnxruntime-run",
             "remat-onnxruntime-sim",
+            "remat-operators",
             "remat-plan",
             "remat-solve",
         ],
