@@ -5,9 +5,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use remat::{Model, Solution, SolveRequest};
+use remat_onnxruntime_predict::Prediction;
 
 use crate::layout::LaidOut;
-use crate::simulate::Prediction;
 use crate::strategy::Strategy;
 
 /// The model of a strategy, opened: the same for all files that are made of it.

@@ -1,10 +1,10 @@
 //! What was measured of a file beside the original model, and how far that may lie above what was predicted.
 
+use remat_onnxruntime_predict::Prediction;
 use remat_onnxruntime_run::SizesCompared;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::Prediction;
 use crate::peaks::{Measured, no_higher};
 
 /// Share of the predicted peak, in thousandths, and bytes that a measured peak may lie above it: what the model of the runtime
@@ -64,28 +64,26 @@ fn close(predicted: u64) -> u64 {
     predicted.saturating_add(u64::try_from(share).unwrap_or(u64::MAX))
 }
 
-impl Prediction {
-    /// Puts right what measuring showed to be too low. Bytes that the model of the runtime leaves out may be much of a small model: they are
-    /// tolerated, and predicted once they are known.
-    pub(crate) fn calibrate(&mut self, measured: &Measured) {
-        let simulated = self.peak_bytes;
-        let calibrated = |predicted: u64, measured: Option<u64>| {
-            measured
-                .filter(|&measured| measured > close(predicted))
-                .unwrap_or(predicted)
-        };
-        self.peak_bytes = calibrated(self.peak_bytes, measured.exact);
-        self.arena_bytes = calibrated(self.arena_bytes, measured.stock);
-        self.arena_steady_bytes = calibrated(self.arena_steady_bytes, measured.stock_steady);
-        self.calibration_bytes = self.peak_bytes - simulated;
-    }
+/// Puts right what measuring showed to be too low. Bytes that the model of the runtime leaves out may be much of a small model: they are tolerated,
+/// and predicted once they are known.
+pub(crate) fn calibrate(prediction: &mut Prediction, measured: &Measured) {
+    let simulated = prediction.peak_bytes;
+    let put_right = |predicted: &mut u64, measured: Option<u64>| {
+        *predicted = measured
+            .filter(|&measured| measured > close(*predicted))
+            .unwrap_or(*predicted);
+    };
+    put_right(&mut prediction.peak_bytes, measured.exact);
+    put_right(&mut prediction.arena_bytes, measured.stock);
+    put_right(&mut prediction.arena_steady_bytes, measured.stock_steady);
+    prediction.calibration_bytes = prediction.peak_bytes - simulated;
+}
 
-    /// Predicts what was measured, for a file in which the runtime fuses nodes when it loads it: of that the simulation knows nothing.
-    pub(crate) fn replace(&mut self, measured: &Measured) {
-        self.peak_bytes = measured.exact.unwrap_or(self.peak_bytes);
-        self.arena_bytes = measured.stock.unwrap_or(self.arena_bytes);
-        self.arena_steady_bytes = measured.stock_steady.unwrap_or(self.arena_steady_bytes);
-    }
+/// Predicts what was measured, for a file in which the runtime fuses nodes when it loads it: of that the simulation knows nothing.
+pub(crate) fn replace(prediction: &mut Prediction, measured: &Measured) {
+    prediction.peak_bytes = measured.exact.unwrap_or(prediction.peak_bytes);
+    prediction.arena_bytes = measured.stock.unwrap_or(prediction.arena_bytes);
+    prediction.arena_steady_bytes = measured.stock_steady.unwrap_or(prediction.arena_steady_bytes);
 }
 
 impl Check {

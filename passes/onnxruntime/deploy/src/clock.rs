@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use remat_onnxruntime_run::ChildLimits;
 use remat_plan::Plan;
-use remat_solve::{Activity, Doing, SolveControl};
+use remat_solve::{Activity, Doing, Patience, SolveControl};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -164,6 +164,9 @@ impl<'a> Clock<'a> {
     pub(crate) fn search(&self, time: Option<Duration>, share: Share) -> SolveControl<'a> {
         let mut control = self.control;
         control.deadline = time.and_then(|time| Instant::now().checked_add(time.mul_f64(share.of())));
+        if let Some(limit) = self.limit.filter(|_| self.is_timed()) {
+            control.patience = patience_within(limit);
+        }
         control
     }
 
@@ -314,6 +317,26 @@ impl<'a> Clock<'a> {
         self.left_out.borrow().clone()
     }
 }
+
+/// Searches within a limit end when improvements have ceased for that part of it, by steps: a search gains little by what it does not gain soon, and
+/// who waits longer is given more.
+fn patience_within(limit: Duration) -> Patience {
+    let whole = Patience::default();
+    let share = limit.as_secs_f64() / PATIENT.as_secs_f64();
+    match share < 1.0 {
+        true => Patience {
+            min_steps: (whole.min_steps as f64 * share) as u64,
+            factor: whole.factor * share.max(LEAST_PATIENCE),
+        },
+        false => whole,
+    }
+}
+
+/// From this limit on, searches are as patient as they are without one.
+const PATIENT: Duration = Duration::from_secs(60);
+
+/// The least share of patience for searches that improve their plan again and again.
+const LEAST_PATIENCE: f64 = 0.25;
 
 /// How many files are made of a plan in any case.
 const FILES: u32 = 2;

@@ -5,12 +5,13 @@ use std::rc::Rc;
 
 use remat::{ErrorKind, Format, SolveError};
 use remat_onnxruntime_lower::OrderHint;
+use remat_onnxruntime_predict::simulated;
 use remat_onnxruntime_run::{Host, RuntimeError};
 use remat_plan::StopReason;
 use remat_solve::{Activity, SolveControl};
 
-use crate::baseline::simulated;
 use crate::candidate::{Candidate, Opened};
+use crate::check::{calibrate, replace};
 use crate::clock::{Clock, LeftOut, Work};
 use crate::context::Context;
 use crate::deployment::Deployment;
@@ -404,8 +405,8 @@ impl<'c, 'a> Deploying<'c, 'a> {
         // What is still above its prediction was measured on this very file. What the runtime fuses in it at load is not simulated.
         if let Some(check) = check.as_ref().filter(|_| missed.is_none() || request.force) {
             match candidate.opened.strategy.recipe().fuses {
-                true => prediction.calibrate(&check.after),
-                false => prediction.replace(&check.after),
+                true => calibrate(&mut prediction, &check.after),
+                false => replace(&mut prediction, &check.after),
             }
         }
         let opened = Rc::into_inner(candidate.opened).ok_or(DeployError::Interrupted)?;

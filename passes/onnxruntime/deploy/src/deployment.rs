@@ -2,6 +2,7 @@
 
 use remat::{Model, Solution};
 use remat_onnxruntime_lower::LoweringReport;
+use remat_onnxruntime_predict::Prediction;
 use remat_onnxruntime_run::OptimizationLevel;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,10 +10,9 @@ use serde::Serialize;
 use crate::check::{Check, tolerated};
 use crate::clock::LeftOut;
 use crate::error::Rejected;
-use crate::padding::Padding;
+use crate::layout::Padding;
+use crate::original::data_decides;
 use crate::peaks::Missed;
-use crate::simulate::Prediction;
-use crate::sizes::data_decides;
 use crate::strategy::Strategy;
 
 /// What a file takes at another level. Its bits are those of the model at that level.

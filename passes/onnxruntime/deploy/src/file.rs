@@ -6,16 +6,15 @@ use std::time::{Duration, Instant};
 use remat::{Model, Solution};
 use remat_ir::Graph;
 use remat_onnxruntime_lower::{Lowered, LoweringOptions, OrderHint, Shapes};
+use remat_onnxruntime_predict::{Prediction, Simulated, as_it_is, simulate, simulate_loaded, simulated};
 use remat_solve::Activity;
 
-use crate::DeployError;
-use crate::baseline::{as_it_is, simulated};
 use crate::candidate::{Candidate, Opened};
 use crate::clock::{Effort, LeftOut};
 use crate::context::Context;
+use crate::error::DeployError;
 use crate::open::laid_out;
 use crate::peaks::{Basis, HigherPeak, Measured};
-use crate::simulate::{Prediction, Simulated, simulate, simulate_loaded};
 
 /// Share of a run, in thousandths, that filling a reserve may take at a tenth of the device's bandwidth, which is that of a cache.
 const MOST_FILLING_PERMILLE: u64 = 10;
@@ -269,12 +268,18 @@ impl Task<'_, '_> {
             is_over,
         };
         let Some(bench) = self.context.bench.filter(|_| self.opened().loads_to_simulate) else {
-            return simulate(self.model(), rewritten, lowered, request.order, &run);
+            return Ok(simulate(self.model(), rewritten, lowered, request.order, &run)?);
         };
         let loaded = self.context.scratch.join("loaded.onnx");
         let onnx = request.onnx(self.opened().written())?;
         laid_out(&bench.first_runner(), onnx, &lowered.proto, &loaded)?;
-        simulate_loaded(&loaded, rewritten, lowered, &request.load.device()?, &run)
+        Ok(simulate_loaded(
+            &loaded,
+            rewritten,
+            lowered,
+            &request.load.device()?,
+            &run,
+        )?)
     }
 
     /// What the model is predicted to take without a plan.
@@ -320,7 +325,8 @@ impl Task<'_, '_> {
         prediction: &Prediction,
         measured: &Measured,
     ) -> Result<Option<HigherPeak>, DeployError> {
-        let [before, after] = [self.without_plan()?, prediction].map(|prediction| prediction.arena_peaks(measured));
+        let [before, after] =
+            [self.without_plan()?, prediction].map(|prediction| Measured::predicted_with_arena(prediction, measured));
         Ok(after.higher_with_arena(&before, Basis::Predicted))
     }
 

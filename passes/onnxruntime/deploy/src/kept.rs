@@ -12,10 +12,10 @@ use crate::context::Context;
 use crate::error::{DeployError, Rejection};
 use crate::file::Planned;
 use crate::measure::Further;
+use crate::original::data_decides;
 use crate::peaks::{Basis, HigherPeak, Measured, Missed, Peak, no_higher};
 use crate::relax::{Trouble, relaxed};
 use crate::request::DeployRequest;
-use crate::sizes::data_decides;
 
 /// How often a plan is made at most: because measuring showed what the simulation leaves out, or because there is time for a better one.
 const ROUNDS: usize = 4;
@@ -209,8 +209,9 @@ impl KnownFile {
         let is_lower = match &self.check {
             Some(check) => check.after.is_lower(&check.before),
             None => {
-                let before = self.candidate.task(context, false).without_plan()?.peaks();
-                prediction.peaks().is_lower(&before)
+                let task = self.candidate.task(context, false);
+                let before = Measured::predicted(task.without_plan()?);
+                Measured::predicted(prediction).is_lower(&before)
             }
         };
         // What cannot be measured may be lower.

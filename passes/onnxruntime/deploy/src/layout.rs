@@ -7,11 +7,14 @@
 use remat::plan::{self, Structure, lower_sequence};
 use remat::{Model, Solution};
 use remat_cost::{OpRecord, ProfileFile};
-use remat_ir::OpId;
+use remat_ir::{Graph, OpId, TensorId};
 use remat_onnx::OnnxModel;
 use remat_onnx::proto::ModelProto;
 use remat_onnxruntime_lower::LayoutMapping;
+use remat_operators::{Blocked, operator};
 use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::error::DeployError;
 
@@ -173,3 +176,64 @@ impl<'p> Sequence<'p> {
         self.order
     }
 }
+
+/// A result that the runtime keeps in blocks of 8 or 16 channels, of which it fills the last one up, and copies back to the usual layout for others.
+/// While it copies, both are there.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct Padding {
+    /// The node that makes it, as the model has it.
+    pub node: String,
+    /// Its operator.
+    pub op_type: String,
+    /// Its channels.
+    pub channels: u64,
+    /// Those that the runtime keeps.
+    pub padded_channels: u64,
+    /// What it takes in blocks, in bytes.
+    pub blocked_bytes: u64,
+    /// What the copy takes, in bytes: what it would take without blocks.
+    pub copied_bytes: u64,
+}
+
+impl Padding {
+    /// The largest one of a graph as the runtime laid it out, if it and its copy fill more than half of `peak` bytes; `nodes`: the model that it
+    /// laid out.
+    pub(crate) fn of(laid_out: &Graph, nodes: &Graph, peak: u64) -> Option<Self> {
+        let all = laid_out.ops.keys().filter_map(|op| Self::at(laid_out, nodes, op));
+        let largest = all.max_by_key(Self::together)?;
+        (largest.together() > peak / 2).then_some(largest)
+    }
+
+    /// Bytes while it is copied.
+    fn together(&self) -> u64 {
+        self.blocked_bytes.saturating_add(self.copied_bytes)
+    }
+
+    fn at(graph: &Graph, nodes: &Graph, op: OpId) -> Option<Self> {
+        let copy = &graph.ops[op];
+        if operator(&copy.domain, &copy.op_type).blocked != Blocked::FromBlocks {
+            return None;
+        }
+        let (read, made) = (copy.inputs.first().copied().flatten()?, copy.results().next()?);
+        let bytes = |tensor: TensorId| graph.tensors[tensor].ty.bytes().ok().flatten();
+        let channels = |tensor: TensorId| graph.tensors[tensor].ty.known_shape()?.get(1).copied();
+        // The copy has the name that the value has in the model.
+        let of = nodes
+            .tensors
+            .iter()
+            .find(|tensor| tensor.name == graph.tensors[made].name);
+        let maker = &nodes.ops[of?.producer?];
+        Some(Self {
+            node: maker.name.clone(),
+            op_type: maker.op_type.clone(),
+            channels: channels(made)?,
+            padded_channels: channels(read)?,
+            blocked_bytes: bytes(read)?,
+            copied_bytes: bytes(made)?,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "layout_tests.rs"]
+mod tests;

@@ -24,7 +24,7 @@
 //!
 //! Which file is the best stands in one place, too (`Rank`): closer to the budget, no more than the original model with the arena, within the limit of
 //! time, then the least time under a budget, else the lowest peak. A budget in per cent is a share of what the runtime takes for the original model
-//! (`baseline`). Where no plan for the model of a strategy keeps a budget, or its best file does not, the next strategy is tried; of files that
+//! (`original`). Where no plan for the model of a strategy keeps a budget, or its best file does not, the next strategy is tried; of files that
 //! exceed it, the closest is the result.
 //!
 //! Of models with stretches tile by tile (`tiles`) several are measured, as long as another one is estimated to take less and there is time. Where
@@ -34,9 +34,6 @@
 //! time is over. From then on an error is no reason to end without it.
 
 mod arena_off;
-mod arena_plan;
-mod baseline;
-mod bodies;
 mod candidate;
 mod check;
 mod clock;
@@ -45,47 +42,37 @@ mod deploy;
 mod deployment;
 mod error;
 mod file;
-mod fused;
 mod kept;
 mod layout;
 mod measure;
 mod models;
 mod offer;
 mod open;
-mod padding;
+mod original;
 mod peaks;
-mod profile;
 mod relax;
 mod request;
 mod search;
-mod setting;
-mod settings;
-mod simulate;
-mod sizes;
-mod snippet;
 mod strategy;
 mod tiles;
 
 pub use arena_off::ArenaOff;
-pub use arena_plan::{
-    ArenaCase, ArenaCaseReport, ArenaPlanRequest, ArenaPlanned, arena_library_path, arena_plan_path, plan_arena,
-};
-pub use baseline::{with_baseline, with_simulated_baseline};
-pub use bodies::{PlannedBodies, with_planned_bodies};
 pub use check::{Check, Outputs};
 pub use clock::LeftOut;
 pub use deploy::deploy;
 pub use deployment::{Deployment, Offer};
-pub use error::{ArenaPlanError, DeployError, Rejected, Rejection};
+pub use error::{DeployError, Rejected, Rejection};
+pub use layout::Padding;
 pub use offer::offer;
 pub use open::{open_for_plan, order_for_plan, padding};
-pub use padding::Padding;
+pub use original::{open_model, with_baseline};
 pub use peaks::{Basis, HigherPeak, Measured, Missed, Peak};
-pub use profile::{ProfileRequest, measured_profile};
 pub use remat_onnxruntime_lower::{OrderHint, Shapes};
+pub use remat_onnxruntime_observe::{
+    ArenaCase, ArenaCaseReport, ArenaPlanError, ArenaPlanRequest, ArenaPlanned, ProfileRequest, Setting, SettingBytes,
+    SettingOptions, SettingTried, SettingsRequest, SettingsTried, arena_library_path, arena_plan_path,
+    measured_profile, plan_arena, try_settings,
+};
+pub use remat_onnxruntime_predict::{PlannedBodies, Prediction, with_planned_bodies, with_simulated_baseline};
 pub use request::{DeployRequest, Profiler};
-pub use setting::{Setting, SettingBytes, SettingOptions, SettingTried, SettingsTried};
-pub use settings::{SettingsRequest, try_settings};
-pub use simulate::Prediction;
-pub use sizes::open_model;
 pub use strategy::Strategy;

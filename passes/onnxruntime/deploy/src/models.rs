@@ -6,17 +6,21 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use remat::{Model, SolveRequest, TiledModel};
+use remat_onnxruntime_lower::OrderHint;
+use remat_onnxruntime_predict::{BodyTask, BodyWriter, Prediction, simulated};
+use remat_solve::Activity;
 
-use crate::bodies::Bodies;
 use crate::candidate::Opened;
-use crate::clock::{LeftOut, Work};
+use crate::clock::{LeftOut, Share, Work};
 use crate::context::Context;
+use crate::error::DeployError;
 use crate::error::{Rejected, Rejection};
 use crate::layout::LaidOut;
+use crate::layout::Padding;
 use crate::open::{lay_out, open};
-use crate::padding::Padding;
+use crate::request::DeployRequest;
+use crate::strategy::Strategy;
 use crate::tiles::Tilings;
-use crate::{DeployError, Prediction, Strategy};
 
 /// So many models with tiles are measured after another one at most.
 const MOST_OTHERS: usize = 2;
@@ -270,5 +274,56 @@ impl<'c, 'a> Models<'c, 'a> {
             let model = rejected.laid_out.map_or(rejected.model, |laid_out| laid_out.model);
             self.opened = Some(model);
         }
+    }
+}
+
+/// The plans of subgraphs in one deployment.
+#[derive(Default)]
+pub(crate) struct Bodies {
+    /// What the model is predicted to take without any, where it has some: as it came, and as the runtime fused it.
+    without: [Option<Prediction>; 2],
+    /// Whether subgraphs stay as they are, because a file had other bits.
+    stay: bool,
+}
+
+impl Bodies {
+    /// Whether a model may have such plans as it has.
+    pub(crate) fn may_be_in(&self, model: &Model) -> bool {
+        !self.stay || model.bodies().is_empty()
+    }
+
+    /// The model with plans for its subgraphs: those of the plan that is given, or where it has to take less for what is asked.
+    pub(crate) fn plan(&mut self, context: &Context<'_, '_>, model: Model) -> Result<Model, DeployError> {
+        let (request, clock) = (context.request, context.clock);
+        if self.stay || !model.bodies().is_empty() {
+            return Ok(model);
+        }
+        let DeployRequest { load, order, solve, .. } = *request;
+        let writer = BodyWriter { load, order };
+        let planned = match request.plan {
+            Some(plan) => writer.bodies_of(&model, plan)?,
+            None => {
+                clock.begins(Activity::Plan, "subgraphs");
+                BodyTask { writer, solve }.plan(&model, &clock.search(clock.left(), Share::Bodies))?
+            }
+        };
+        let Some(planned) = planned else { return Ok(model) };
+        self.without[usize::from(model.is_fused())] = Some(simulated(&model, order)?);
+        Ok(planned)
+    }
+
+    /// What a model is predicted to take without a plan, those of its subgraphs among them.
+    pub(crate) fn without(&self, model: &Model, order: OrderHint) -> Result<Prediction, DeployError> {
+        let known = self.without[usize::from(model.is_fused())].as_ref();
+        match known.filter(|_| !model.bodies().is_empty()) {
+            Some(known) => Ok(known.clone()),
+            None => Ok(simulated(model, order)?),
+        }
+    }
+
+    /// Leaves subgraphs as they are where a file of `model` had other bits, unless its plan is given.
+    pub(crate) fn reject(&mut self, model: &Model, reason: &Rejection, request: &DeployRequest<'_>) {
+        let has_other_bits = matches!(reason, Rejection::OutputDiffers { .. });
+        self.stay |= has_other_bits && !model.bodies().is_empty() && request.plan.is_none();
     }
 }

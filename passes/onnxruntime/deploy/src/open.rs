@@ -4,26 +4,26 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use remat::{LoadOptions, Model, ReadError, SaveError, Setting, contradiction};
+use remat::{Error, LoadOptions, Model, ReadError, SaveError, Setting, contradiction};
 use remat_files::ScratchFolder;
-use remat_onnx::proto::ModelProto;
-use remat_onnx::{OnnxModel, rename_values};
+use remat_onnx::proto::{GraphProto, ModelProto};
+use remat_onnx::{OnnxError, OnnxModel, rename_values};
 use remat_onnxruntime_lower::{OrderHint, canonicalize_names, put_sums_first};
+use remat_onnxruntime_observe::map_to_fused;
+use remat_onnxruntime_predict::BodyWriter;
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
 use remat_plan::PlanFile;
 use remat_solve::Activity;
 use rustc_hash::FxHashMap;
 
-use crate::bodies::apply::BodyWriter;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::error::DeployError;
-use crate::fused::{map_to_fused, open_fused};
 use crate::layout::LaidOut;
+use crate::layout::Padding;
 use crate::measure::Bench;
-use crate::padding::Padding;
+use crate::original::{looked_at, open_model};
 use crate::request::DeployRequest;
-use crate::sizes::{looked_at, open_model};
 use crate::strategy::{LAID_OUT, is_laid_out};
 
 /// Has the runtime make something of a model, and opens that.
@@ -50,20 +50,33 @@ impl Maker<'_> {
     fn laid_out(&self, onnx: &OnnxModel) -> Result<PathBuf, DeployError> {
         let path = self.scratch.join("laid-out.onnx");
         laid_out(&self.runner(), onnx, onnx.proto(), &path)?;
-        with_canonical_names(&path, onnx.proto(), self.scratch)
+        changed(path, self.scratch, "named", |_, graph| {
+            canonicalize_names(graph, &onnx.proto().graph);
+            true
+        })
     }
 
     /// What of `load` is about a file that the runtime made of the model.
     fn load(&self, path: &Path) -> Result<LoadOptions, DeployError> {
-        map_to_fused(self.input, path, self.load.clone())
+        Ok(map_to_fused(self.input, path, self.load.clone())?)
     }
 
     fn open(&self, path: &Path) -> Result<Model, DeployError> {
         self.open_with(path, self.load(path)?)
     }
 
-    fn open_with(&self, path: &Path, load: LoadOptions) -> Result<Model, DeployError> {
-        open_fused(path, load, Some((self.host, self.limits)))
+    /// Opens a file. Dimensions of values that the runtime dropped are given in vain.
+    fn open_with(&self, path: &Path, mut load: LoadOptions) -> Result<Model, DeployError> {
+        loop {
+            match open_model(path, &load, Some((self.host, self.limits))) {
+                Err(DeployError::Pipeline(Error::Read(ReadError::Onnx(OnnxError::UnknownDim { name, .. }))))
+                    if load.dims.remove(&name).is_some() =>
+                {
+                    load.fixed_dims.remove(&name);
+                }
+                other => return other,
+            }
+        }
     }
 
     fn runtime(&self) -> String {
@@ -290,7 +303,7 @@ pub(crate) fn laid_out(
 /// A folder for files on the way, which goes with the value.
 pub(crate) fn scratch_folder() -> Result<ScratchFolder, DeployError> {
     let error = SaveError::io("a temporary folder".as_ref());
-    ScratchFolder::new("deploy-").map_err(|source| remat::Error::from(error(source)).into())
+    ScratchFolder::new("deploy-").map_err(|source| Error::from(error(source)).into())
 }
 
 /// What the runtime makes of the model at `input` when it fuses nodes, in a file of the scratch folder with the name of `named`.
@@ -308,17 +321,26 @@ fn fuse(runner: &Runner<'_>, input: &Path, named: &Path, scratch: &Path) -> Resu
         }
         other => other?,
     }
-    with_sums_first(with_own_names(path, scratch)?, scratch)
+    // The runtime may not fuse otherwise where ops run again, nor give a name again that is taken.
+    changed(path, scratch, "own", |model, graph| {
+        let is_renamed = give_own_names(model, graph);
+        put_sums_first(graph) > 0 || is_renamed
+    })
 }
 
-/// The model at `path`, or a copy with the operands of additions in another order ([`put_sums_first`]).
-fn with_sums_first(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError> {
+/// The model at `path`, or a copy in a `folder` of its own, where something is changed in it.
+fn changed(
+    path: PathBuf,
+    scratch: &Path,
+    folder: &str,
+    change: impl FnOnce(&OnnxModel, &mut GraphProto) -> bool,
+) -> Result<PathBuf, DeployError> {
     let model = OnnxModel::open(&path, &looked_at())?;
     let mut proto = model.proto().clone();
-    if put_sums_first(proto.graph.mut_or_insert_default()) == 0 {
+    if !change(&model, proto.graph.mut_or_insert_default()) {
         return Ok(path);
     }
-    let copy = folder_in(scratch, "summed")?.join(path.file_name().unwrap_or_default());
+    let copy = folder_in(scratch, folder)?.join(path.file_name().unwrap_or_default());
     model.save_proto(&proto, &copy)?;
     Ok(copy)
 }
@@ -326,27 +348,11 @@ fn with_sums_first(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError
 /// How names begin that the runtime gives to casts. It gives them again when it loads the file, even if they are taken then.
 const CAST_NAMES: &str = "InsertedPrecisionFreeCast_";
 
-/// The model at `path`, or a copy in which no value has a name that the runtime may give again.
-fn with_own_names(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError> {
-    let bytes = std::fs::read(&path).map_err(|source| {
-        let path = path.clone();
-        remat::Error::from(ReadError::Io { path, source })
-    })?;
-    if !bytes
-        .windows(CAST_NAMES.len())
-        .any(|window| window == CAST_NAMES.as_bytes())
-    {
-        return Ok(path);
-    }
-    let model = OnnxModel::open(&path, &looked_at())?;
-    let mut proto = model.proto().clone();
-    let graph = proto.graph.mut_or_insert_default();
+/// Renames the values with names that the runtime may give again; whether there are some.
+fn give_own_names(model: &OnnxModel, graph: &mut GraphProto) -> bool {
     let fixed: HashSet<&str> = graph.output.iter().map(|value| value.name.as_str()).collect();
-    let made = graph
-        .node
-        .iter()
-        .flat_map(|node| &node.output)
-        .filter(|name| !fixed.contains(name.as_str()));
+    let made = graph.node.iter().flat_map(|node| &node.output);
+    let made = made.filter(|name| !fixed.contains(name.as_str()));
     let renamed = made.filter_map(|name| Some((name.clone(), name.strip_prefix(CAST_NAMES)?)));
     let taken = model.reserved_names();
     let own = |name: &str| {
@@ -358,24 +364,12 @@ fn with_own_names(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError>
     };
     let names: FxHashMap<String, String> = renamed.map(|(old, name)| (old, own(name))).collect();
     rename_values(graph, &names);
-    let copy = folder_in(scratch, "renamed")?.join(path.file_name().unwrap_or_default());
-    model.save_proto(&proto, &copy)?;
-    Ok(copy)
-}
-
-/// A copy of the laid-out model at `path`, which the runtime made of `before`, with names and an order that are the same each time.
-fn with_canonical_names(path: &Path, before: &ModelProto, scratch: &Path) -> Result<PathBuf, DeployError> {
-    let model = OnnxModel::open(path, &looked_at())?;
-    let mut proto = model.proto().clone();
-    canonicalize_names(proto.graph.mut_or_insert_default(), &before.graph);
-    let copy = folder_in(scratch, "named")?.join(path.file_name().unwrap_or_default());
-    model.save_proto(&proto, &copy)?;
-    Ok(copy)
+    !names.is_empty()
 }
 
 fn folder_in(scratch: &Path, name: &str) -> Result<PathBuf, DeployError> {
     let path = scratch.join(name);
-    std::fs::create_dir_all(&path).map_err(|source| remat::Error::from(SaveError::io(&path)(source)))?;
+    std::fs::create_dir_all(&path).map_err(|source| Error::from(SaveError::io(&path)(source)))?;
     Ok(path)
 }
 

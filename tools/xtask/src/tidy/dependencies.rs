@@ -70,7 +70,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "remat-onnxruntime-deploy",
+        "remat-onnxruntime-observe",
         &[
             "remat",
             "remat-cost",
@@ -78,9 +78,38 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-ir",
             "remat-onnx",
             "remat-onnxruntime-arena",
-            "remat-onnxruntime-lower",
             "remat-onnxruntime-run",
             "remat-onnxruntime-sim",
+            "remat-plan",
+            "remat-solve",
+        ],
+    ),
+    (
+        // What is predicted runs nothing.
+        "remat-onnxruntime-predict",
+        &[
+            "remat",
+            "remat-cost",
+            "remat-ir",
+            "remat-onnx",
+            "remat-onnxruntime-lower",
+            "remat-onnxruntime-sim",
+            "remat-plan",
+            "remat-solve",
+        ],
+    ),
+    (
+        "remat-onnxruntime-deploy",
+        &[
+            "remat",
+            "remat-cost",
+            "remat-files",
+            "remat-ir",
+            "remat-onnx",
+            "remat-onnxruntime-lower",
+            "remat-onnxruntime-observe",
+            "remat-onnxruntime-predict",
+            "remat-onnxruntime-run",
             "remat-operators",
             "remat-plan",
             "remat-solve",

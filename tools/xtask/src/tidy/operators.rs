@@ -29,10 +29,13 @@ const NAMED: &[(&str, &str)] = &[
         "results of one kind of control flow are memory of their own",
     ),
     (
-        "passes/onnxruntime/deploy/src/profile.rs",
+        "passes/onnxruntime/observe/src/profile.rs",
         "nodes that the runtime takes out when it loads a model",
     ),
-    ("passes/onnxruntime/deploy/src/simulate.rs", "nodes that lowering built"),
+    (
+        "passes/onnxruntime/predict/src/simulate.rs",
+        "nodes that lowering built",
+    ),
 ];
 
 /// The names in ONNX's domains and the runtime's; those of dialects are words of other things, too.

@@ -13,7 +13,7 @@ use remat_onnxruntime_run::{RecordedBuffer, RecordedRun, Recording};
 use remat_plan::{Blocks, Buffer};
 use remat_solve::SolveControl;
 
-use crate::DeployError;
+use crate::error::ArenaPlanError;
 
 /// Longest time to place the buffers of a run.
 const PLACING: Duration = Duration::from_secs(3);
@@ -22,7 +22,7 @@ const PLACING: Duration = Duration::from_secs(3);
 pub(super) fn plans(
     recorded: &[(usize, Recording)],
     control: &SolveControl<'_>,
-) -> Result<Vec<Vec<ArenaPlan>>, DeployError> {
+) -> Result<Vec<Vec<ArenaPlan>>, ArenaPlanError> {
     // Runs of several cases and one after the other are often the same: they are placed once.
     let mut runs: Vec<&RecordedRun> = Vec::new();
     for run in recorded.iter().flat_map(|(_, recording)| &recording.runs) {
@@ -104,7 +104,7 @@ fn placed<'r>(
     run: &'r RecordedRun,
     fixed: &[Option<u64>],
     control: &SolveControl<'_>,
-) -> Result<Placed<'r>, DeployError> {
+) -> Result<Placed<'r>, ArenaPlanError> {
     // Outputs may not lie where fixed buffers do.
     let stacked = place(run, fixed, true, control).ok();
     if let Some(stacked) = stacked.as_ref().filter(|stacked| stacked.is_lowest) {
@@ -122,7 +122,7 @@ fn place<'r>(
     fixed: &[Option<u64>],
     stacks: bool,
     control: &SolveControl<'_>,
-) -> Result<Placed<'r>, DeployError> {
+) -> Result<Placed<'r>, ArenaPlanError> {
     let mut top = 0;
     let buffer = |(place, recorded): (usize, &RecordedBuffer)| {
         let bytes = recorded.bytes.next_multiple_of(ALIGNMENT);

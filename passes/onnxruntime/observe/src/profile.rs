@@ -6,11 +6,10 @@ use remat_cost::{OpRecord, OutputRecord, PROFILE_FORMAT, ProfileFile, RunRecord}
 use remat_onnx::OnnxModel;
 use remat_onnx::proto::{FunctionProto, ModelProto, NodeProto};
 use remat_onnxruntime_run::{
-    ChildLimits, Host, OptimizationLevel, ProfileInputs, ProfileOptions, ProfiledNode, RunProfile, SessionSettings,
+    ChildLimits, Host, OptimizationLevel, ProfileInputs, ProfileOptions, ProfiledNode, RunProfile, RuntimeError,
+    SessionSettings,
 };
 use rustc_hash::FxHashMap;
-
-use crate::DeployError;
 
 /// How a model is profiled, and what the profile says of it.
 #[derive(Clone, PartialEq, Debug)]
@@ -31,14 +30,14 @@ pub struct ProfileRequest {
 /// far as it is known whose they are; otherwise they are left out.
 ///
 /// # Errors
-/// [`DeployError::Runtime`].
+/// [`RuntimeError`].
 pub fn measured_profile(
     host: &Host,
     limits: ChildLimits<'_>,
     path: &Path,
     model: &OnnxModel,
     request: &ProfileRequest,
-) -> Result<ProfileFile, DeployError> {
+) -> Result<ProfileFile, RuntimeError> {
     let settings = SessionSettings {
         level: OptimizationLevel::Off,
         ..request.settings.clone()

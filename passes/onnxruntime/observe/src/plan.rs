@@ -6,6 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use remat_files::ScratchFolder;
 use remat_onnxruntime_arena::{ArenaPlan, ArenaPlanFile, LIBRARY, MOST_FILE_BYTES};
 use remat_onnxruntime_run::{
     ArenaLibrary, ChildLimits, Host, MeasureOptions, Measurement, OptimizationLevel, Peaks, Recording, Runner,
@@ -15,9 +16,7 @@ use remat_solve::{Activity, Doing, SolveControl};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::DeployError;
 use crate::error::ArenaPlanError;
-use crate::open::scratch_folder;
 
 mod offsets;
 
@@ -152,13 +151,13 @@ pub fn arena_library_path(model: &Path) -> PathBuf {
 /// flag to cancel, and the deadline for placing: the runs themselves are what they are.
 ///
 /// # Errors
-/// [`DeployError::ArenaPlan`] if a run does not follow its plan, or if this program has no library; [`DeployError::Runtime`] if the model does
+/// [`ArenaPlanError::ArenaPlan`] if a run does not follow its plan, or if this program has no library; [`ArenaPlanError::Runtime`] if the model does
 /// not run.
 pub fn plan_arena(
     request: &ArenaPlanRequest<'_>,
     host: &Host,
     control: &SolveControl<'_>,
-) -> Result<ArenaPlanned, DeployError> {
+) -> Result<ArenaPlanned, ArenaPlanError> {
     let content = LIBRARY.ok_or(ArenaPlanError::NoLibrary)?;
     let library = request
         .library
@@ -197,8 +196,7 @@ pub fn plan_arena(
         return Err(ArenaPlanError::TooLarge {
             bytes,
             most: MOST_FILE_BYTES,
-        }
-        .into());
+        });
     }
     remat_files::write(&tried, &text).map_err(|error| unwritten(&tried, &error))?;
     let mut cases = Vec::new();
@@ -211,10 +209,8 @@ pub fn plan_arena(
     for (case, plan) in lasting {
         tell(control, "the plan is replayed");
         let measured = replay(request, case, &library, &tried, &runner).map_err(|error| match error {
-            DeployError::ArenaPlan(ArenaPlanError::NotFollowed { .. })
-                if is_other_each_time(request, case, &library, &runner, plan) =>
-            {
-                ArenaPlanError::OtherOrder.into()
+            ArenaPlanError::NotFollowed { .. } if is_other_each_time(request, case, &library, &runner, plan) => {
+                ArenaPlanError::OtherOrder
             }
             error => error,
         })?;
@@ -291,7 +287,7 @@ fn replay(
     library: &Path,
     plan: &Path,
     runner: &Runner<'_>,
-) -> Result<(Measurement, u64), DeployError> {
+) -> Result<(Measurement, u64), ArenaPlanError> {
     let options = MeasureOptions {
         runs: LATER_RUNS,
         seeds: vec![SEED],
@@ -306,7 +302,7 @@ fn replay(
         &options,
     )?;
     if let Some((_, output)) = without.first_difference(&measured) {
-        return Err(ArenaPlanError::OutputDiffers(output.to_owned()).into());
+        return Err(ArenaPlanError::OutputDiffers(output.to_owned()));
     }
     if let Some(original) = request.original {
         let bits = MeasureOptions {
@@ -318,7 +314,7 @@ fn replay(
         if let Some((_, output)) = original.first_difference(&measured) {
             let (dims, threads) = (case.dims.clone(), case.threads);
             let output = output.to_owned();
-            return Err(ArenaPlanError::NotAsOriginal { output, dims, threads }.into());
+            return Err(ArenaPlanError::NotAsOriginal { output, dims, threads });
         }
     }
     match measured.planned {
@@ -330,8 +326,7 @@ fn replay(
             missed: figures.map_or(0, |figures| figures.missed),
             refused: figures.map_or(0, |figures| figures.refused),
             placed: figures.map_or(0, |figures| figures.placed),
-        }
-        .into()),
+        }),
     }
 }
 
@@ -356,7 +351,7 @@ pub(crate) fn tell(control: &SolveControl<'_>, what: &str) {
 }
 
 /// The hash of a file.
-fn hash(path: &Path) -> Result<String, DeployError> {
+fn hash(path: &Path) -> Result<String, ArenaPlanError> {
     let read = || -> std::io::Result<blake3::Hash> {
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(File::open(path)?)?;
@@ -369,10 +364,14 @@ fn hash(path: &Path) -> Result<String, DeployError> {
     Ok(format!("blake3:{}", hash.to_hex()))
 }
 
-pub(crate) fn unwritten(path: &Path, error: &std::io::Error) -> DeployError {
+pub(crate) fn unwritten(path: &Path, error: &std::io::Error) -> ArenaPlanError {
     ArenaPlanError::File {
         path: path.to_owned(),
         why: error.to_string(),
     }
-    .into()
+}
+
+/// A folder for files on the way, which goes with the value.
+pub(crate) fn scratch_folder() -> Result<ScratchFolder, ArenaPlanError> {
+    ScratchFolder::new("memory-").map_err(|error| unwritten("a temporary folder".as_ref(), &error))
 }

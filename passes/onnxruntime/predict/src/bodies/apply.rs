@@ -9,7 +9,7 @@ use remat_onnx::{ImportOptions, OnnxModel};
 use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, Shapes};
 use remat_plan::{BodyPlan, PlanFile};
 
-use crate::DeployError;
+use crate::error::PredictError;
 use crate::simulate::bytes_by_body;
 
 /// What plans say that nodes take.
@@ -23,11 +23,11 @@ pub(crate) enum Claims {
 
 /// How subgraphs are read and written.
 #[derive(Clone, Copy)]
-pub(crate) struct BodyWriter<'t> {
+pub struct BodyWriter<'t> {
     /// What the model was read with.
-    pub(crate) load: &'t LoadOptions,
+    pub load: &'t LoadOptions,
     /// The execution orders that files are made for.
-    pub(crate) order: OrderHint,
+    pub order: OrderHint,
 }
 
 impl BodyWriter<'_> {
@@ -35,7 +35,7 @@ impl BodyWriter<'_> {
     ///
     /// # Errors
     /// As [`BodyWriter::apply`].
-    pub(crate) fn bodies_of(&self, model: &Model, plan: &PlanFile) -> Result<Option<Model>, DeployError> {
+    pub fn bodies_of(&self, model: &Model, plan: &PlanFile) -> Result<Option<Model>, PredictError> {
         match plan.bodies.is_empty() {
             true => Ok(None),
             false => self.apply(model, plan.bodies.clone(), Claims::Checked).map(Some),
@@ -47,7 +47,7 @@ impl BodyWriter<'_> {
     ///
     /// # Errors
     /// [`PlanError`] for a plan that is wrong, or for no subgraph of the model.
-    pub(crate) fn apply(&self, model: &Model, plans: Vec<BodyPlan>, claims: Claims) -> Result<Model, DeployError> {
+    pub(crate) fn apply(&self, model: &Model, plans: Vec<BodyPlan>, claims: Claims) -> Result<Model, PredictError> {
         let before = onnx_of(model)?;
         let options = model.import_options();
         let mut written: Option<(OnnxModel, HashMap<String, Vec<u64>>)> = None;
@@ -61,7 +61,7 @@ impl BodyWriter<'_> {
                 inner
             } else {
                 self.apply(&inner, nested, claims).map_err(|error| match error {
-                    DeployError::Pipeline(remat::Error::Plan(error)) => refused(&plan, error),
+                    PredictError::Pipeline(remat::Error::Plan(error)) => refused(&plan, error),
                     other => other,
                 })?
             };
@@ -84,7 +84,7 @@ impl BodyWriter<'_> {
             done.push(BodyPlan { bytes: found, ..plan });
             written = Some((onnx, bytes));
         }
-        let (onnx, bytes) = written.ok_or(DeployError::NoRuntime)?;
+        let (onnx, bytes) = written.ok_or(PredictError::NotOnnx)?;
         let bytes = most(&bytes);
         let cost = |plan: &BodyPlan| BodyCost {
             node: plan.node.clone(),
@@ -102,8 +102,8 @@ impl BodyWriter<'_> {
         inner: &Model,
         solution: &Solution,
         options: &ImportOptions,
-    ) -> Result<(OnnxModel, HashMap<String, Vec<u64>>), DeployError> {
-        let graph = remat::rewrite(inner, solution)?.ok_or(DeployError::NoRuntime)?;
+    ) -> Result<(OnnxModel, HashMap<String, Vec<u64>>), PredictError> {
+        let graph = remat::rewrite(inner, solution)?.ok_or(PredictError::NotOnnx)?;
         let name = &onnx.graph().ops[op].name;
         let mut best: Option<(u64, OnnxModel, HashMap<String, Vec<u64>>)> = None;
         for shapes in [Shapes::Static, Shapes::StaticInPlace, Shapes::Dynamic] {
@@ -128,17 +128,17 @@ impl BodyWriter<'_> {
                 best = Some((taken, tried, bytes));
             }
         }
-        let (_, onnx, bytes) = best.ok_or(DeployError::NoRuntime)?;
+        let (_, onnx, bytes) = best.ok_or(PredictError::NotOnnx)?;
         Ok((onnx, bytes))
     }
 }
 
 /// The ONNX model of a model that is one.
-pub(crate) fn onnx_of(model: &Model) -> Result<&OnnxModel, DeployError> {
-    model.onnx().ok_or(DeployError::NoRuntime)
+pub(crate) fn onnx_of(model: &Model) -> Result<&OnnxModel, PredictError> {
+    model.onnx().ok_or(PredictError::NotOnnx)
 }
 
-fn refused(plan: &BodyPlan, error: PlanError) -> DeployError {
+fn refused(plan: &BodyPlan, error: PlanError) -> PredictError {
     remat::Error::from(error.in_body(&plan.node, &plan.body)).into()
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn most(bytes: &HashMap<String, Vec<u64>>) -> HashMap<String, u64> {
 }
 
 /// The subgraph that a plan is for.
-fn found(onnx: &OnnxModel, plan: &BodyPlan) -> Result<(OpId, usize), DeployError> {
+fn found(onnx: &OnnxModel, plan: &BodyPlan) -> Result<(OpId, usize), PredictError> {
     let mut ops = onnx
         .graph()
         .ops

@@ -17,13 +17,10 @@ use remat_onnxruntime_sim::{
 };
 use remat_solve::SolveControl;
 
-use crate::arena_off::no_larger_growth;
-use crate::arena_plan::{LIBRARY_NAME, tell, unwritten};
 use crate::error::ArenaPlanError;
-use crate::open::scratch_folder;
+use crate::plan::{LIBRARY_NAME, scratch_folder, tell, unwritten};
 use crate::setting::{GRAIN, Setting, SettingBytes, SettingOptions, SettingTried, SettingsTried};
 use crate::snippet::python;
-use crate::{DeployError, Deployment};
 
 /// Runs after the first that are measured.
 const LATER_RUNS: u32 = 3;
@@ -31,6 +28,16 @@ const LATER_RUNS: u32 = 3;
 const SEED: u64 = 0;
 /// The largest first region that the runtime's interface takes.
 const MOST_FIRST_BYTES: u64 = i32::MAX as u64;
+
+/// Share of a growth, as a divisor, and bytes by which another one is no larger.
+const GROWTH_SHARE: u64 = 50;
+const GROWTH_BYTES: u64 = 1 << 20;
+
+/// The largest growth of a process that counts as no larger than another one: what measurements of one thing differ by.
+#[must_use]
+pub fn no_larger_growth(bytes: u64) -> u64 {
+    bytes.saturating_add(bytes / GROWTH_SHARE + GROWTH_BYTES)
+}
 
 /// What settings are looked for.
 #[derive(Clone, Debug)]
@@ -43,19 +50,22 @@ pub struct SettingsRequest<'a> {
     pub dims: &'a BTreeMap<String, u64>,
     /// Limits of each process that runs the model.
     pub limits: ChildLimits<'a>,
+    /// The peak that is predicted of the file with the arena off, in bytes.
+    pub predicted: u64,
+    /// Whether turning the arena off is known to take more time than allowed: then that is not recommended.
+    pub is_slow_without_arena: bool,
 }
 
 /// Tries settings on a file that was written, and recommends the one with which the process grows least; the default where none is better by
-/// more than measurements differ. `found` says what is predicted of the file, and by how much runs may be slower.
+/// more than measurements differ.
 ///
 /// # Errors
-/// [`DeployError::ArenaPlan`] if this program has no library to record runs with; [`DeployError::Runtime`] if the model does not run.
+/// [`ArenaPlanError::ArenaPlan`] if this program has no library to record runs with; [`ArenaPlanError::Runtime`] if the model does not run.
 pub fn try_settings(
     request: &SettingsRequest<'_>,
-    found: &Deployment,
     host: &Host,
     control: &SolveControl<'_>,
-) -> Result<SettingsTried, DeployError> {
+) -> Result<SettingsTried, ArenaPlanError> {
     let runner = host.runner(request.limits);
     tell(control, "runs are recorded");
     let plain = lives(&request.recorded(&runner, false)?);
@@ -86,8 +96,8 @@ pub fn try_settings(
         predicted: match (setting, options.environment_arena) {
             (Setting::Default, arena) => outside.beside(&Taken::of(measured, &patterned, arena)),
             (Setting::ArenaOff, _) => SettingBytes {
-                heap_first_bytes: Some(found.prediction.peak_bytes),
-                heap_later_bytes: Some(found.prediction.peak_bytes),
+                heap_first_bytes: Some(request.predicted),
+                heap_later_bytes: Some(request.predicted),
                 ..SettingBytes::default()
             },
             (_, arena) => outside.beside(&Taken::of(measured, &plain, arena)),
@@ -102,8 +112,8 @@ pub fn try_settings(
         let other = taken(setting).map(|(_, measured, _)| measured);
         stock.zip(other).is_some_and(|(a, b)| a.first_difference(b).is_none())
     };
-    let is_slow = found.arena_off().is_some_and(|off| off.is_slow());
-    let allowed = |setting: Setting| is_right(setting) && !(is_slow && setting == Setting::ArenaOff);
+    let is_slow = |setting: Setting| request.is_slow_without_arena && setting == Setting::ArenaOff;
+    let allowed = |setting: Setting| is_right(setting) && !is_slow(setting);
     let recommended = recommended(&tried, allowed);
     let best = tried.iter().find(|tried| tried.setting == recommended);
     let python = best.map_or_else(String::new, |best| python(request.model, request.level, &best.options));
@@ -136,7 +146,7 @@ impl SettingsRequest<'_> {
         }
     }
 
-    fn recorded(&self, runner: &Runner<'_>, keeps_pattern: bool) -> Result<Vec<RecordedRun>, DeployError> {
+    fn recorded(&self, runner: &Runner<'_>, keeps_pattern: bool) -> Result<Vec<RecordedRun>, ArenaPlanError> {
         let content = LIBRARY.ok_or(ArenaPlanError::NoLibrary)?;
         let scratch = scratch_folder()?;
         let library = scratch.path().join(LIBRARY_NAME);
@@ -152,7 +162,7 @@ impl SettingsRequest<'_> {
         Ok(record(runner, self.model, &settings)?.runs)
     }
 
-    fn measure(&self, runner: &Runner<'_>, options: &SettingOptions) -> Result<Measurement, DeployError> {
+    fn measure(&self, runner: &Runner<'_>, options: &SettingOptions) -> Result<Measurement, ArenaPlanError> {
         let settings = SessionSettings {
             arena: options.enable_cpu_mem_arena,
             memory_pattern: options.enable_mem_pattern,

@@ -14,9 +14,9 @@ use std::path::Path;
 
 use remat_cost::Device;
 
-use crate::DeployError;
-use crate::peaks::Measured;
-use remat::Model;
+use remat::{BaselineOf, BaselinePeak, Model, Solution};
+
+use crate::error::PredictError;
 
 /// What later runs inside a branch must take at most of what they take outside, in thousandths, for a file to be put there.
 const LEAST_GAIN_PERMILLE: u64 = 900;
@@ -49,49 +49,33 @@ pub struct Prediction {
 impl Prediction {
     /// How well the file suits the arena where that is left on, the less the better: the square of the geometric mean of what the first run
     /// and later ones take.
-    pub(crate) fn arena_square(&self) -> u128 {
+    #[must_use]
+    pub fn arena_square(&self) -> u128 {
         u128::from(self.arena_bytes) * u128::from(self.arena_steady_bytes)
-    }
-
-    /// All heap peaks, as a measurement would have them.
-    pub(crate) fn peaks(&self) -> Measured {
-        Measured {
-            exact: Some(self.peak_bytes),
-            ..self.arena_peaks(&Measured::default())
-        }
-    }
-
-    /// The peaks with the arena, as a measurement would have them; without those that were measured.
-    pub(crate) fn arena_peaks(&self, measured: &Measured) -> Measured {
-        Measured {
-            stock: measured.stock.is_none().then_some(self.arena_bytes),
-            stock_steady: measured.stock_steady.is_none().then_some(self.arena_steady_bytes),
-            ..Measured::default()
-        }
     }
 }
 
 /// How a file is simulated.
 #[derive(Clone, Copy)]
-pub(crate) struct Simulated<'s> {
+pub struct Simulated<'s> {
     /// Inside a branch, where less is taken there.
-    pub(crate) may_be_in_branch: bool,
-    /// Asked again and again: whether to give up, with [`DeployError::CutOff`].
-    pub(crate) is_over: &'s dyn Fn() -> bool,
+    pub may_be_in_branch: bool,
+    /// Asked again and again: whether to give up, with [`PredictError::CutOff`].
+    pub is_over: &'s dyn Fn() -> bool,
 }
 
 impl Simulated<'_> {
     /// Outside of a branch, however long it takes.
-    pub(crate) fn to_the_end() -> Self {
+    fn to_the_end() -> Self {
         Self {
             may_be_in_branch: false,
             is_over: &|| false,
         }
     }
 
-    fn goes_on(&self) -> Result<(), DeployError> {
+    fn goes_on(&self) -> Result<(), PredictError> {
         if (self.is_over)() {
-            Err(DeployError::CutOff)
+            Err(PredictError::CutOff)
         } else {
             Ok(())
         }
@@ -101,14 +85,14 @@ impl Simulated<'_> {
 /// Simulates the runtime on a file that was made from `rewritten`, which stems from `model`.
 ///
 /// # Errors
-/// [`DeployError::Onnx`] if the file cannot be read back, which would be a bug; [`DeployError::CutOff`] if `run` says that it is over.
-pub(crate) fn simulate(
+/// [`PredictError::Pipeline`] if the file cannot be read back, which would be a bug; [`PredictError::CutOff`] if `run` says that it is over.
+pub fn simulate(
     model: &Model,
     rewritten: &Graph,
     lowered: &Lowered,
     order: OrderHint,
     run: &Simulated<'_>,
-) -> Result<Prediction, DeployError> {
+) -> Result<Prediction, PredictError> {
     run.goes_on()?;
     let (program, executed) = executed(model, rewritten, lowered, order)?;
     predicted(&program, &executed, rewritten, run)
@@ -123,7 +107,7 @@ fn executed(
     rewritten: &Graph,
     lowered: &Lowered,
     order: OrderHint,
-) -> Result<(Program, Vec<NodeIndex>), DeployError> {
+) -> Result<(Program, Vec<NodeIndex>), PredictError> {
     let written = OnnxModel::from_proto(lowered.proto.clone(), &looked_at())?;
     let workspace = workspaces(model, rewritten);
     let mut program = program(written.graph(), &workspace);
@@ -144,14 +128,14 @@ fn executed(
 /// stand there in the order in which they run. The file was loaded outside of a branch.
 ///
 /// # Errors
-/// [`DeployError::Onnx`] if the file cannot be read; [`DeployError::CutOff`] as in [`simulate`].
-pub(crate) fn simulate_loaded(
+/// [`PredictError::Pipeline`] if the file cannot be read; [`PredictError::CutOff`] as in [`simulate`].
+pub fn simulate_loaded(
     loaded: &Path,
     rewritten: &Graph,
     lowered: &Lowered,
     device: &Device,
     run: &Simulated<'_>,
-) -> Result<Prediction, DeployError> {
+) -> Result<Prediction, PredictError> {
     run.goes_on()?;
     let loaded = OnnxModel::open(loaded, &looked_at())?;
     let truth = OnnxModel::from_proto(with_known_zeros(loaded.proto().clone(), lowered), &looked_at())?;
@@ -173,7 +157,7 @@ pub(crate) fn simulate_loaded(
 ///
 /// # Errors
 /// As [`simulate`].
-pub(crate) fn bytes_by_body(model: &OnnxModel, order: OrderHint) -> Result<HashMap<String, Vec<u64>>, DeployError> {
+pub fn bytes_by_body(model: &OnnxModel, order: OrderHint) -> Result<HashMap<String, Vec<u64>>, PredictError> {
     let seen = OnnxModel::from_proto(model.proto().clone(), &looked_at())?;
     let mut program = program(seen.graph(), &HashMap::new());
     state_the_truth(&mut program, model.graph(), &Lowered::as_it_is(ModelProto::default()));
@@ -226,7 +210,7 @@ fn with_known_zeros(mut proto: ModelProto, lowered: &Lowered) -> ModelProto {
 }
 
 /// The file with the shapes that the runtime saw before it laid images out: it keeps them, and saves none.
-fn with_seen_shapes(mut proto: ModelProto, lowered: &Lowered) -> Result<ModelProto, DeployError> {
+fn with_seen_shapes(mut proto: ModelProto, lowered: &Lowered) -> Result<ModelProto, PredictError> {
     let written = OnnxModel::from_proto(lowered.proto.clone(), &looked_at())?;
     let seen = written.graph().tensors.iter().filter_map(|tensor| {
         tensor.ty.known_shape()?;
@@ -262,7 +246,7 @@ fn predicted(
     executed: &[NodeIndex],
     rewritten: &Graph,
     run: &Simulated<'_>,
-) -> Result<Prediction, DeployError> {
+) -> Result<Prediction, PredictError> {
     run.goes_on()?;
     let allocation = allocate(program, executed, &Settings { reuse: true });
     run.goes_on()?;
@@ -273,7 +257,7 @@ fn predicted(
             in_branch: !pattern,
             ..ArenaSettings::default()
         };
-        arena_anywhere(program, executed, &allocation, &settings, run.is_over).ok_or(DeployError::CutOff)
+        arena_anywhere(program, executed, &allocation, &settings, run.is_over).ok_or(PredictError::CutOff)
     };
     let with_pattern = in_arena(true)?;
     // Subgraphs within the branch still have patterns of their own.
@@ -465,4 +449,45 @@ fn workspaces<'g>(model: &Model, rewritten: &'g Graph) -> HashMap<&'g str, u64> 
         Some((name, by_op.get(original.name.as_str()).copied()?))
     };
     rewritten.ops.iter().filter_map(of).collect()
+}
+
+/// What the model itself is predicted to take, without a plan.
+///
+/// # Errors
+/// [`PredictError::Pipeline`] if it cannot be read back, which would be a bug.
+pub fn simulated(model: &Model, order: OrderHint) -> Result<Prediction, PredictError> {
+    let graph = remat::rewrite(model, &Solution::baseline(model)?)?;
+    let (graph, onnx) = graph.zip(model.onnx()).ok_or(PredictError::NotOnnx)?;
+    simulate(model, &graph, &as_it_is(onnx), order, &Simulated::to_the_end())
+}
+
+/// A model without a plan, as a file.
+#[must_use]
+pub fn as_it_is(onnx: &OnnxModel) -> Lowered {
+    Lowered::as_it_is(onnx.proto().clone())
+}
+
+impl From<Prediction> for BaselinePeak {
+    fn from(prediction: Prediction) -> Self {
+        Self {
+            bytes: prediction.peak_bytes,
+            of: BaselineOf::Simulated,
+        }
+    }
+}
+
+/// A model with what the runtime takes for it as it is ([`Model::baseline_peak`]), as it is simulated; one whose plans do not count memory as the runtime
+/// does is returned as it came ([`Model::is_for_runtime`]).
+#[must_use]
+pub fn with_simulated_baseline(model: Model) -> Model {
+    if !model.is_for_runtime() {
+        return model;
+    }
+    match simulated(&model, OrderHint::Any) {
+        Ok(prediction) => model.with_baseline_peak(prediction.into()),
+        Err(why) => {
+            tracing::warn!("the model as it came cannot be simulated: {why}");
+            model
+        }
+    }
 }

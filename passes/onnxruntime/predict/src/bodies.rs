@@ -6,7 +6,7 @@
 //! First every subgraph is planned for the lowest peak, those inside it before it. The plan around them says what their places leave: what fits as it
 //! came stays so, for all others the plan of least time is sought that fits.
 
-pub(crate) mod apply;
+mod apply;
 
 use std::collections::HashMap;
 
@@ -16,15 +16,12 @@ use remat_ir::OpId;
 use remat_onnx::OnnxModel;
 use remat_onnxruntime_lower::OrderHint;
 use remat_plan::{BodyPlan, BudgetSpec, PlanFile, Step};
-use remat_solve::{Activity, SolveControl};
+use remat_solve::SolveControl;
 
-use self::apply::{BodyWriter, Claims, most, onnx_of};
-use crate::baseline::simulated;
-use crate::clock::Share;
-use crate::context::Context;
-use crate::error::Rejection;
-use crate::simulate::bytes_by_body;
-use crate::{DeployError, DeployRequest, Prediction};
+pub use self::apply::BodyWriter;
+use self::apply::{Claims, most, onnx_of};
+use crate::error::PredictError;
+use crate::simulate::{bytes_by_body, simulated};
 
 /// Subgraphs that take less than this share of the model's peak, as a divisor, stay as they are.
 const LITTLE: u64 = 50;
@@ -53,7 +50,7 @@ pub fn with_planned_bodies(
     order: OrderHint,
     solve: &SolveRequest,
     control: &SolveControl<'_>,
-) -> Result<Model, DeployError> {
+) -> Result<Model, PredictError> {
     let writer = BodyWriter { load, order };
     let task = BodyTask { writer, solve };
     Ok(task.plan(&model, control)?.unwrap_or(model))
@@ -87,9 +84,9 @@ impl BodyPlanner for PlannedBodies<'_> {
 }
 
 /// What the pipeline says; where anything else is wrong, subgraphs stay as they are, and that is told.
-fn of_pipeline(found: Result<Option<Model>, DeployError>) -> Result<Option<Model>, Error> {
+fn of_pipeline(found: Result<Option<Model>, PredictError>) -> Result<Option<Model>, Error> {
     match found {
-        Err(DeployError::Pipeline(error)) => Err(error),
+        Err(PredictError::Pipeline(error)) => Err(error),
         Err(error) => {
             tracing::warn!("subgraphs stay as they are: {error}");
             Ok(None)
@@ -98,62 +95,13 @@ fn of_pipeline(found: Result<Option<Model>, DeployError>) -> Result<Option<Model
     }
 }
 
-/// The plans of subgraphs in one deployment.
-#[derive(Default)]
-pub(crate) struct Bodies {
-    /// What the model is predicted to take without any, where it has some: as it came, and as the runtime fused it.
-    without: [Option<Prediction>; 2],
-    /// Whether subgraphs stay as they are, because a file had other bits.
-    stay: bool,
-}
-
-impl Bodies {
-    /// Whether a model may have such plans as it has.
-    pub(crate) fn may_be_in(&self, model: &Model) -> bool {
-        !self.stay || model.bodies().is_empty()
-    }
-
-    /// The model with plans for its subgraphs: those of the plan that is given, or where it has to take less for what is asked.
-    pub(crate) fn plan(&mut self, context: &Context<'_, '_>, model: Model) -> Result<Model, DeployError> {
-        let (request, clock) = (context.request, context.clock);
-        if self.stay || !model.bodies().is_empty() {
-            return Ok(model);
-        }
-        let DeployRequest { load, order, solve, .. } = *request;
-        let writer = BodyWriter { load, order };
-        let planned = match request.plan {
-            Some(plan) => writer.bodies_of(&model, plan)?,
-            None => {
-                clock.begins(Activity::Plan, "subgraphs");
-                BodyTask { writer, solve }.plan(&model, &clock.search(clock.left(), Share::Bodies))?
-            }
-        };
-        let Some(planned) = planned else { return Ok(model) };
-        self.without[usize::from(model.is_fused())] = Some(simulated(&model, order)?);
-        Ok(planned)
-    }
-
-    /// What a model is predicted to take without a plan, those of its subgraphs among them.
-    pub(crate) fn without(&self, model: &Model, order: OrderHint) -> Result<Prediction, DeployError> {
-        let known = self.without[usize::from(model.is_fused())].as_ref();
-        match known.filter(|_| !model.bodies().is_empty()) {
-            Some(known) => Ok(known.clone()),
-            None => simulated(model, order),
-        }
-    }
-
-    /// Leaves subgraphs as they are where a file of `model` had other bits, unless its plan is given.
-    pub(crate) fn reject(&mut self, model: &Model, reason: &Rejection, request: &DeployRequest<'_>) {
-        let has_other_bits = matches!(reason, Rejection::OutputDiffers { .. });
-        self.stay |= has_other_bits && !model.bodies().is_empty() && request.plan.is_none();
-    }
-}
-
 /// How subgraphs are read, planned and written.
 #[derive(Clone, Copy)]
-pub(crate) struct BodyTask<'t> {
-    pub(crate) writer: BodyWriter<'t>,
-    pub(crate) solve: &'t SolveRequest,
+pub struct BodyTask<'t> {
+    /// How they are read and written.
+    pub writer: BodyWriter<'t>,
+    /// What is asked for.
+    pub solve: &'t SolveRequest,
 }
 
 /// A subgraph that takes much as it is.
@@ -188,7 +136,7 @@ impl BodyTask<'_> {
     ///
     /// # Errors
     /// If what was planned cannot be applied, which would be a bug.
-    pub(crate) fn plan(&self, model: &Model, control: &SolveControl<'_>) -> Result<Option<Model>, DeployError> {
+    pub fn plan(&self, model: &Model, control: &SolveControl<'_>) -> Result<Option<Model>, PredictError> {
         if self.solve.budget == BudgetSpec::None || !model.bodies().is_empty() || !model.is_for_runtime() {
             return Ok(None);
         }
@@ -227,7 +175,7 @@ impl BodyTask<'_> {
     }
 
     /// Whether the model keeps the budget as it is.
-    fn fits(&self, model: &Model) -> Result<bool, DeployError> {
+    fn fits(&self, model: &Model) -> Result<bool, PredictError> {
         let budget = self.solve.budget.bytes(model.baseline_peak().bytes);
         Ok(match budget {
             Some(budget) => simulated(model, self.writer.order)?.peak_bytes <= budget,
@@ -236,7 +184,7 @@ impl BodyTask<'_> {
     }
 
     /// The subgraphs that take much.
-    fn sites(&self, model: &Model, onnx: &OnnxModel) -> Result<Vec<Site>, DeployError> {
+    fn sites(&self, model: &Model, onnx: &OnnxModel) -> Result<Vec<Site>, PredictError> {
         let graph = onnx.graph();
         if graph.ops.iter().all(|op| op.bodies.is_empty()) {
             return Ok(Vec::new());
@@ -268,7 +216,7 @@ impl BodyTask<'_> {
         site: &Site,
         asked: &SolveRequest,
         control: &SolveControl<'_>,
-    ) -> Result<Option<BodyPlan>, DeployError> {
+    ) -> Result<Option<BodyPlan>, PredictError> {
         let (inner, solution) = self.solved(onnx, site, asked, control)?;
         let is_lower = solution.replay.peak < inner.baseline().peak || !inner.bodies().is_empty();
         Ok(is_lower.then(|| site.plan(&inner, &solution)))
@@ -281,7 +229,7 @@ impl BodyTask<'_> {
         site: &Site,
         asked: &SolveRequest,
         control: &SolveControl<'_>,
-    ) -> Result<(Model, Solution), DeployError> {
+    ) -> Result<(Model, Solution), PredictError> {
         let inner = Model::of_body(onnx, site.op, site.place, self.writer.load)?;
         let task = BodyTask { solve: asked, ..*self };
         let inner = task.plan(&inner, &control.share_of_time(LOWEST))?.unwrap_or(inner);
@@ -290,8 +238,8 @@ impl BodyTask<'_> {
     }
 
     /// `lowered` without plans of nodes that take no less with them than in `model`; `None` where no plan is left.
-    fn that_gain(&self, model: &Model, lowered: Model) -> Result<Option<Model>, DeployError> {
-        let bytes = |model: &Model| Ok::<_, DeployError>(most(&bytes_by_body(onnx_of(model)?, self.writer.order)?));
+    fn that_gain(&self, model: &Model, lowered: Model) -> Result<Option<Model>, PredictError> {
+        let bytes = |model: &Model| Ok::<_, PredictError>(most(&bytes_by_body(onnx_of(model)?, self.writer.order)?));
         let (before, after) = (bytes(model)?, bytes(&lowered)?);
         let of = |bytes: &HashMap<String, u64>, node: &str| bytes.get(node).copied().unwrap_or(0);
         let gains = |plan: &&BodyPlan| of(&after, &plan.node) < of(&before, &plan.node) / 1_000 * GAIN_PERMILLE;
@@ -311,7 +259,7 @@ impl BodyTask<'_> {
         lowered: Model,
         sites: &[Site],
         control: &SolveControl<'_>,
-    ) -> Result<Option<Model>, DeployError> {
+    ) -> Result<Option<Model>, PredictError> {
         let budget = self.solve.budget.bytes(model.baseline_peak().bytes);
         let simulated = simulated(model, self.writer.order)?.peak_bytes;
         let beside = simulated.saturating_sub(model.baseline().peak);
@@ -351,7 +299,7 @@ impl BodyTask<'_> {
         lowest: &BodyPlan,
         left: u64,
         control: &SolveControl<'_>,
-    ) -> Result<BodyPlan, DeployError> {
+    ) -> Result<BodyPlan, PredictError> {
         // What the node takes beside the plan of its subgraph: what is carried, and tables.
         let beside = lowest.bytes.saturating_sub(lowest.plan.peak_bytes);
         let mut budget = left.saturating_sub(beside);
