@@ -165,7 +165,9 @@ impl<'a> Clock<'a> {
         let mut control = self.control;
         control.deadline = time.and_then(|time| Instant::now().checked_add(time.mul_f64(share.of())));
         if let Some(limit) = self.limit.filter(|_| self.is_timed()) {
-            control.patience = patience_within(limit);
+            // Of searches that follow each other each has its part.
+            let parts = if matches!(share, Share::OneOf(_)) { OTHERS } else { 1 };
+            control.patience = patience_within(limit / parts);
         }
         control
     }
@@ -334,6 +336,9 @@ fn patience_within(limit: Duration) -> Patience {
 
 /// From this limit on, searches are as patient as they are without one.
 const PATIENT: Duration = Duration::from_secs(60);
+
+/// So many searches that follow each other count as one.
+const OTHERS: u32 = 5;
 
 /// The least share of patience for searches that improve their plan again and again.
 const LEAST_PATIENCE: f64 = 0.25;

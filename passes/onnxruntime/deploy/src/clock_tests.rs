@@ -37,3 +37,13 @@ fn what_is_left_out_is_named_once() {
     clock.leave_out(LeftOut::Times);
     assert_eq!(clock.left_out(), [LeftOut::Times]);
 }
+
+#[test]
+fn searches_are_as_patient_as_the_limit_is_long_and_steps_know_no_patience_but_their_own() {
+    let within = |control: SolveControl<'_>| Clock::start(&control).search(None, Share::Whole).patience;
+    let [short, long] = [10, 600].map(|seconds| within(SolveControl::new().time_limit(Duration::from_secs(seconds))));
+    assert!(short.min_steps < long.min_steps && short.factor < long.factor);
+    assert_eq!(long, Patience::default());
+    let counted = SolveControl::new().step_limit(50).time_limit(Duration::from_secs(10));
+    assert_eq!(within(counted), Patience::default());
+}

@@ -158,10 +158,8 @@ impl<'c, 'a> Deploying<'c, 'a> {
     fn begin_next(&mut self) -> Result<bool, DeployError> {
         let mut next = None;
         if let Some(current) = self.current.take() {
-            let missed = self
-                .kept
-                .best_of(&current, self.context)
-                .and_then(|best| best.missed(self.context));
+            let best = self.kept.best_of(&current, self.context);
+            let missed = best.and_then(|best| best.missed(self.context));
             if let Some(missed) = missed {
                 let (budget, peak) = (missed.budget, missed.reached);
                 self.note(current.strategy, Rejection::OverBudget { budget, peak });
@@ -331,7 +329,8 @@ impl<'c, 'a> Deploying<'c, 'a> {
     fn refuse(&mut self, file: KnownFile, reason: Rejection) {
         let context = self.context;
         let has_other = self.kept.best_of(file.opened(), context).is_some();
-        let relaxed = file.relaxed(&reason, context).filter(|_| file.done > 0 || !has_other);
+        let may_follow = file.done > 0 || !has_other || matches!(reason, Rejection::HigherPeak(_));
+        let relaxed = file.relaxed(&reason, context).filter(|_| may_follow);
         let opened = file.candidate.opened;
         match relaxed {
             Some(relaxed) => self.queue.push(relaxed),
@@ -381,12 +380,11 @@ impl<'c, 'a> Deploying<'c, 'a> {
         if missed.is_some() {
             self.rejected.retain(|one| one.strategy != file.opened().strategy);
         }
-        let holds = file.broken(context)?.is_none();
-        let is_written = holds
-            && match missed {
-                Some(_) => request.force,
-                None => request.writes_anyway() || file.gains(context)?,
-            };
+        let is_written = match file.first_broken(context)? {
+            None => request.writes_anyway() || file.gains(context)?,
+            Some(Rejection::OverBudget { .. }) => request.force,
+            Some(_) => false,
+        };
         let KnownFile {
             candidate,
             planned,

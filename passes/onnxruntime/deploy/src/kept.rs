@@ -114,10 +114,19 @@ impl KnownFile {
         has_blocks && self.takes().0 > plan.saturating_add(plan / LOST_SHARE)
     }
 
-    /// What must hold of every file that is written, but for the budget, which [`Self::missed`] tells and only force overrides: **its outputs are
-    /// those of the original model, bit by bit, and it takes no more than that in any setting**. The first of it that does not hold, else `None`.
+    /// What must hold of every file that is written: **its outputs are those of the original model, bit by bit; it takes no more memory than that in
+    /// any setting; and it keeps the budget**. The first of it that does not hold, else `None`. Nothing is written that this was not asked of.
     ///
-    /// With the arena on that is asked only of those who leave it on, and under a budget in bytes of nobody: there it is part of the [`Rank`]. What
+    /// # Errors
+    /// As [`Self::broken`].
+    pub(crate) fn first_broken(&mut self, context: &Context<'_, '_>) -> Result<Option<Rejection>, DeployError> {
+        let over = |Missed { budget, reached, .. }: Missed| Rejection::OverBudget { budget, peak: reached };
+        Ok(self.broken(context)?.or_else(|| self.missed(context).map(over)))
+    }
+
+    /// The same without the budget: what a file must hold to be kept, because of those above the budget the closest is told.
+    ///
+    /// With the arena on, memory counts only for those who leave it on, and under a budget in bytes for nobody: there it is part of the [`Rank`]. What
     /// was not measured has to hold of what is predicted.
     ///
     /// # Errors
@@ -129,14 +138,12 @@ impl KnownFile {
         if let Some(higher) = self.higher_without_arena(context) {
             return Ok(Some(higher.into()));
         }
-        if let Some(higher) = self
-            .higher_with_arena(context)?
-            .filter(|_| !context.request.is_bounded())
-        {
+        let is_bounded = context.request.is_bounded();
+        if let Some(higher) = self.higher_with_arena(context)?.filter(|_| !is_bounded) {
             return Ok(Some(higher.into()));
         }
-        let is_late = self.done == Further::ALL.len() && self.check.is_some() && !context.request.is_bounded();
-        Ok((is_late && self.takes_longer(context)).then_some(Rejection::TooSlow))
+        let is_timed = self.done == Further::ALL.len() && self.check.is_some() && !is_bounded;
+        Ok((is_timed && self.takes_longer(context)).then_some(Rejection::TooSlow))
     }
 
     /// Whether its tiles were estimated to take longer than allowed, and it was not measured to take less.

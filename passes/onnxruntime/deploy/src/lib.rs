@@ -17,8 +17,8 @@
 //! What the runtime makes of a file is first simulated ([`Prediction`]), then measured ([`Check`]). Without a runtime at hand nothing is fused and
 //! nothing measured: the first file of which nothing bad is predicted is the result.
 //!
-//! What must hold of every file that is written stands in one place (`KnownFile::broken`): its bits are those of the original model, and it takes no
-//! more memory than that in any setting. With the arena on and no budget in bytes that holds by what was measured, or where
+//! What must hold of every file that is written stands in one place (`KnownFile::first_broken`): its bits are those of the original model, it
+//! takes no more memory than that in any setting, and it keeps the budget. With the arena on and no budget in bytes that holds by what was measured, or where
 //! there is no time or no runtime to measure it, by what is predicted of both. A budget is about the peak with the arena off; under one,
 //! files that take no more with the arena are preferred, and none is rejected for it.
 //!
