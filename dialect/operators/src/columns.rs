@@ -68,6 +68,81 @@ impl Updates {
     }
 }
 
+/// What ONNX Runtime makes of an operator where it lays images out in blocks of channels (`com.microsoft.nchwc`), at level ALL. In blocks some kernels
+/// round otherwise, and an addition may become part of a convolution. Source: ONNX Runtime, `core/optimizer/nchwc_transformer.cc` and
+/// `conv_add_act_fusion.cc`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blocked {
+    /// It is never in blocks.
+    Never,
+    /// A convolution, in blocks where its weights are constant.
+    Convolution {
+        /// Whether the runtime made it of a convolution and what followed that.
+        fused: bool,
+    },
+    /// A pool, in blocks where the channels of its operand fill them.
+    Pool {
+        /// Whether it is one over all of the image.
+        global: bool,
+        /// Whether it gives averages, which are rounded otherwise in blocks.
+        averages: bool,
+    },
+    /// An addition: part of a convolution that makes an operand, where that is in blocks.
+    Sum {
+        /// Whether it is that outside of blocks, too.
+        everywhere: bool,
+    },
+    /// A product, in blocks where its operands are of one shape; with a number for each channel part of the weights of a convolution.
+    Product,
+    /// A normalization by numbers for each channel, which become part of the weights of a convolution.
+    Normalization,
+    /// Its operands beside each other, in blocks where they are and fill them.
+    Concat,
+    /// An image at another size, in blocks where its operand is.
+    Resize {
+        /// Whether corners coincide where no attribute says otherwise.
+        asymmetric: bool,
+    },
+    /// Each element by itself, in blocks where its operand is.
+    Unary,
+    /// Dimensions in another order: it may be part of a copy from or to blocks.
+    Transpose,
+    /// A copy from blocks.
+    FromBlocks,
+}
+
+impl Blocked {
+    /// Whether it is a convolution.
+    #[must_use]
+    pub fn is_convolution(self) -> bool {
+        matches!(self, Self::Convolution { .. })
+    }
+
+    /// Whether it is an addition that may become part of a convolution.
+    #[must_use]
+    pub fn is_sum(self) -> bool {
+        matches!(self, Self::Sum { .. })
+    }
+
+    /// Whether it is in blocks only where the shapes of its operands are known.
+    #[must_use]
+    pub fn is_decided_by_shape(self) -> bool {
+        matches!(
+            self,
+            Self::Sum { .. } | Self::Product | Self::Pool { .. } | Self::Resize { asymmetric: false }
+        )
+    }
+
+    /// Whether it reads blocks and is never fused into what makes them.
+    #[must_use]
+    pub fn is_never_fused(self) -> bool {
+        matches!(
+            self,
+            Self::Convolution { .. } | Self::Pool { global: false, .. } | Self::Resize { asymmetric: false }
+        )
+    }
+}
+
 /// Another operator whose result has the shape of the row's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StandIn {

@@ -19,9 +19,10 @@ mod runtime;
 mod table;
 
 pub use columns::{
-    AttentionLayout, Effect, Element, Formula, Half, Movement, ProductOperands, ResultType, Sharing, Split, StandIn,
-    Updates, Workspace,
+    AttentionLayout, Blocked, Effect, Element, Formula, Half, Movement, ProductOperands, ResultType, Sharing, Split,
+    StandIn, Updates, Workspace,
 };
 pub use in_place::share_overwritten;
 pub use operator::Operator;
+pub use runtime::BLOCKED_DOMAIN;
 pub use table::{operator, rows};

@@ -3,8 +3,8 @@
 use remat_ir::ElementType as T;
 
 use crate::columns::{
-    AttentionLayout as A, Element, Formula as F, Half, Movement as M, ProductOperands, ResultType as R, Split as S,
-    Updates, Workspace as W,
+    AttentionLayout as A, Blocked as B, Element, Formula as F, Half, Movement as M, ProductOperands, ResultType as R,
+    Split as S, Updates, Workspace as W,
 };
 use crate::operator::Operator;
 
@@ -61,7 +61,7 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("EmbedLayerNormalization").cost(F::Normalization(8)),
     microsoft("ExpandDims").cost(F::Move(M::Copy)),
     microsoft("FastGelu").split(S::Elementwise).cost(F::Transcendental(64)).workspace(W::Results { copies: 1, from: 2 }),
-    microsoft("FusedConv").split(S::Conv).cost(F::Conv { weight: 1 }).shaped_as("Conv", &[0, 1], Element::Same).workspace(W::Conv).overwrites(3),
+    microsoft("FusedConv").split(S::Conv).cost(F::Conv { weight: 1 }).shaped_as("Conv", &[0, 1], Element::Same).workspace(W::Conv).overwrites(3).blocked(B::Convolution { fused: true }),
     microsoft("FusedGemm").split(S::Gemm).cost(F::Gemm).shaped_as("Gemm", &[0, 1, 2], Element::Same),
     microsoft("FusedMatMul").split(S::MatMul).cost(F::MatMul),
     microsoft("FusedMatMulActivation").split(S::MatMul).cost(F::MatMul),
@@ -69,7 +69,7 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("GatedRMSNorm").cost(F::Normalization(5)),
     microsoft("GatherBlockQuantized").cost(F::Move(M::Gather)),
     microsoft("GatherND").cost(F::Move(M::GatherTuples)).on_heap(),
-    microsoft("Gelu").split(S::Elementwise).cost(F::Transcendental(64)).fused_as_activation(),
+    microsoft("Gelu").split(S::Elementwise).cost(F::Transcendental(64)).fused_as_activation().blocked(B::Unary),
     microsoft("GemmFastGelu").cost(F::MatMul),
     microsoft("GemmFloat8").cost(F::Gemm),
     microsoft("GemmaRotaryEmbedding").cost(F::Elementwise(4)),
@@ -117,7 +117,7 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("QOrderedMatMul").cost(F::MatMul),
     microsoft("QuantizeLinear").split(S::Quantize).cost(F::Elementwise(4))
         .shaped_as("QuantizeLinear", &[0, 1, 2], Element::OfOperand(2, T::Uint8)).half(Half::Native),
-    microsoft("QuickGelu").split(S::Elementwise).cost(F::Transcendental(32)).fused_as_activation(),
+    microsoft("QuickGelu").split(S::Elementwise).cost(F::Transcendental(32)).fused_as_activation().blocked(B::Unary),
     microsoft("Range").cost(F::Move(M::Broadcast)),
     microsoft("ReduceSumInteger").cost(F::Reduce(1)),
     microsoft("RemovePadding").cost(F::Move(M::Copy)),

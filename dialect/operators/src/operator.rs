@@ -2,7 +2,9 @@
 
 use remat_ir::ElementType;
 
-use crate::columns::{Effect, Element, Formula, Half, ResultType, Sharing, Split, StandIn, Updates, Workspace};
+use crate::columns::{
+    Blocked, Effect, Element, Formula, Half, ResultType, Sharing, Split, StandIn, Updates, Workspace,
+};
 
 /// Everything that is known of an operator. Each field is a column; operands and results are counted from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +49,10 @@ pub struct Operator {
     pub overwrites: Option<usize>,
     /// ONNX Runtime: whether it is fused as an activation into the Conv or Gemm before it.
     pub fused_activation: bool,
+    /// ONNX Runtime: whether an activation that follows it is fused into it.
+    pub takes_activation: bool,
+    /// ONNX Runtime: what becomes of it where images are laid out in blocks of channels.
+    pub blocked: Blocked,
     /// ONNX Runtime: in how many equal pieces the kernel asks the arena for its workspace, about.
     pub pieces: u64,
     /// ONNX Runtime: whether it asks for them before it asks for its results.
@@ -83,6 +89,8 @@ impl Operator {
             workspace: Workspace::Nothing,
             overwrites: None,
             fused_activation: false,
+            takes_activation: false,
+            blocked: Blocked::Never,
             pieces: 1,
             workspace_first: false,
             on_heap: false,
@@ -221,6 +229,16 @@ impl Operator {
 
     pub(crate) const fn fused_as_activation(mut self) -> Self {
         self.fused_activation = true;
+        self
+    }
+
+    pub(crate) const fn takes_activation(mut self) -> Self {
+        self.takes_activation = true;
+        self
+    }
+
+    pub(crate) const fn blocked(mut self, blocked: Blocked) -> Self {
+        self.blocked = blocked;
         self
     }
 

@@ -4,11 +4,14 @@
 //! vectorized, reordering is a copy. Models with blocked operators are made for one machine. A reordering is not run again: where a
 //! file is loaded, each value is reordered once for all its readers.
 
-use crate::columns::{Element, Formula as F, Movement as M};
+use crate::columns::{Blocked as B, Element, Formula as F, Movement as M};
 use crate::operator::Operator;
 
+/// The domain of operators on blocks of channels.
+pub const BLOCKED_DOMAIN: &str = "com.microsoft.nchwc";
+
 const fn nchwc(name: &'static str) -> Operator {
-    Operator::new("com.microsoft.nchwc", name)
+    Operator::new(BLOCKED_DOMAIN, name)
 }
 
 const fn nhwc(name: &'static str) -> Operator {
@@ -17,13 +20,13 @@ const fn nhwc(name: &'static str) -> Operator {
 
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Operator] = &[
-    nchwc("AveragePool").cost(F::Pool).shaped_as("AveragePool", &[0], Element::Same),
-    nchwc("Conv").cost(F::Conv { weight: 1 }).shaped_as("Conv", &[0, 1], Element::Same).overwrites(3),
-    nchwc("GlobalAveragePool").cost(F::GlobalPool).shaped_as("GlobalAveragePool", &[0], Element::Same),
-    nchwc("GlobalMaxPool").cost(F::GlobalPool).shaped_as("GlobalMaxPool", &[0], Element::Same),
-    nchwc("MaxPool").cost(F::Pool).shaped_as("MaxPool", &[0], Element::Same),
+    nchwc("AveragePool").cost(F::Pool).shaped_as("AveragePool", &[0], Element::Same).blocked(B::Pool { global: false, averages: true }),
+    nchwc("Conv").cost(F::Conv { weight: 1 }).shaped_as("Conv", &[0, 1], Element::Same).overwrites(3).blocked(B::Convolution { fused: true }),
+    nchwc("GlobalAveragePool").cost(F::GlobalPool).shaped_as("GlobalAveragePool", &[0], Element::Same).blocked(B::Pool { global: true, averages: true }),
+    nchwc("GlobalMaxPool").cost(F::GlobalPool).shaped_as("GlobalMaxPool", &[0], Element::Same).blocked(B::Pool { global: true, averages: false }),
+    nchwc("MaxPool").cost(F::Pool).shaped_as("MaxPool", &[0], Element::Same).blocked(B::Pool { global: false, averages: false }),
     nchwc("ReorderInput").stateful().cost(F::Move(M::Copy)),
-    nchwc("ReorderOutput").stateful().cost(F::Move(M::Copy)),
+    nchwc("ReorderOutput").stateful().cost(F::Move(M::Copy)).blocked(B::FromBlocks),
     nchwc("Upsample").cost(F::Elementwise(8)),
     nhwc("AveragePool").cost(F::AveragePool),
     nhwc("BatchNormalization").cost(F::Normalization(4)),

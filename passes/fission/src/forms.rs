@@ -7,6 +7,7 @@
 //! graphs that the runtime writes.
 
 use remat_ir::{Attribute, ElementType, Graph, Op, OpId, StorageClass, TensorId};
+use remat_operators::{BLOCKED_DOMAIN, Blocked, operator};
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
@@ -29,17 +30,6 @@ const BLOCKS: [Option<u64>; 3] = [None, Some(8), Some(16)];
 /// Channels that kernels for blocks take as they are must be multiples of this number.
 const ALIGNMENT: u64 = 4;
 
-/// Unary ops that stay in blocks.
-const UNARY: [&str; 7] = [
-    "Relu",
-    "Sigmoid",
-    "Tanh",
-    "HardSigmoid",
-    "HardSwish",
-    "QuickGelu",
-    "Gelu",
-];
-
 /// The forms of the ops of a graph, to hold those of tiles against.
 pub(crate) struct Forms<'g> {
     graph: &'g Graph,
@@ -50,7 +40,7 @@ pub(crate) struct Forms<'g> {
 
 impl<'g> Forms<'g> {
     pub(crate) fn of(graph: &'g Graph) -> Self {
-        let is_origin = |op: &Op| is_conv(op) || is_pool(op);
+        let is_origin = |op: &Op| matches!(blocked(op), Blocked::Convolution { .. } | Blocked::Pool { .. });
         if !graph.ops.iter().any(is_origin) {
             return Self {
                 graph,
@@ -100,17 +90,15 @@ impl<'g> Forms<'g> {
     }
 }
 
-fn is_conv(op: &Op) -> bool {
-    match op.domain.as_str() {
-        "" => op.op_type == "Conv",
-        "com.microsoft" => op.op_type == "FusedConv",
-        _ => false,
+/// What becomes of an op where images are laid out in blocks; ops that are in blocks already stay what they are.
+fn blocked(op: &Op) -> Blocked {
+    let row = operator(&op.domain, &op.op_type);
+    let is_in_blocks = row.domain == BLOCKED_DOMAIN;
+    match row.blocked {
+        _ if is_in_blocks => Blocked::Never,
+        Blocked::Pool { .. } | Blocked::Normalization if op.results().count() != 1 => Blocked::Never,
+        blocked => blocked,
     }
-}
-
-fn is_pool(op: &Op) -> bool {
-    let pools = ["MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"];
-    op.domain.is_empty() && pools.contains(&op.op_type.as_str()) && op.results().count() == 1
 }
 
 /// A graph being walked in order.
@@ -162,31 +150,30 @@ impl<'g> Walk<'g> {
 
     fn decide(&self, op: &Op) -> (Form, bool) {
         let reads_blocks = |place: usize| Self::operand(op, place).is_some_and(|tensor| self.in_blocks[tensor]);
-        if is_conv(op) {
-            let blocked = self.takes_blocks(op);
-            return (if blocked { Form::InBlocks } else { Form::Own }, blocked);
-        }
-        if is_pool(op) {
-            let channels = self.dims(Self::operand(op, 0)).filter(|dims| dims.len() == 4);
-            let fits = channels
-                .zip(self.block)
-                .is_some_and(|(dims, block)| dims.get(1).is_some_and(|channels| channels.is_multiple_of(block)));
-            let averages = op.op_type.ends_with("AveragePool");
-            return (if fits && averages { Form::InBlocks } else { Form::Own }, fits);
-        }
-        match op.op_type.as_str() {
-            "Add" | "Sum" => {
+        match blocked(op) {
+            Blocked::Convolution { .. } => {
+                let blocked = self.takes_blocks(op);
+                (if blocked { Form::InBlocks } else { Form::Own }, blocked)
+            }
+            Blocked::Pool { averages, .. } => {
+                let channels = self.dims(Self::operand(op, 0)).filter(|dims| dims.len() == 4);
+                let fits = channels
+                    .zip(self.block)
+                    .is_some_and(|(dims, block)| dims.get(1).is_some_and(|channels| channels.is_multiple_of(block)));
+                (if fits && averages { Form::InBlocks } else { Form::Own }, fits)
+            }
+            Blocked::Sum { everywhere } => {
                 let stays = self.all_in_blocks(op);
-                let form = match self.summed(op, stays) {
+                let form = match self.summed(op, stays, everywhere) {
                     Some(place) => Form::InConvolution(place),
                     None if self.is_folded(op) => Form::InWeights,
                     None => Form::Own,
                 };
                 (form, stays)
             }
-            "Mul" if self.is_folded(op) => (Form::InWeights, reads_blocks(0) || reads_blocks(1)),
-            "Mul" => (Form::Own, self.all_in_blocks(op)),
-            "BatchNormalization" if op.results().count() == 1 => {
+            Blocked::Product if self.is_folded(op) => (Form::InWeights, reads_blocks(0) || reads_blocks(1)),
+            Blocked::Product => (Form::Own, self.all_in_blocks(op)),
+            Blocked::Normalization => {
                 let is_known =
                     (1..5).all(|place| Self::operand(op, place).is_some_and(|tensor| self.is_constant(tensor)));
                 let blocked = reads_blocks(0) && is_known;
@@ -197,7 +184,7 @@ impl<'g> Walk<'g> {
                     _ => (Form::Own, false),
                 }
             }
-            "Concat" => {
+            Blocked::Concat => {
                 let is_channels = op.attributes.get("axis").and_then(Attribute::as_int) == Some(1);
                 let fits = |tensor: TensorId| {
                     let dims = self.dims(Some(tensor));
@@ -208,23 +195,19 @@ impl<'g> Walk<'g> {
                 };
                 (Form::Own, is_channels && op.reads().all(fits))
             }
-            "Resize" | "Upsample" => self.resize(op, reads_blocks(0)),
-            name if UNARY.contains(&name) => (Form::Own, reads_blocks(0)),
-            _ => (Form::Own, false),
+            Blocked::Resize { asymmetric } => self.resize(op, asymmetric, reads_blocks(0)),
+            Blocked::Unary => (Form::Own, reads_blocks(0)),
+            Blocked::Transpose | Blocked::FromBlocks | Blocked::Never => (Form::Own, false),
         }
     }
 
-    fn resize(&self, op: &Op, reads_blocks: bool) -> (Form, bool) {
+    fn resize(&self, op: &Op, is_asymmetric: bool, reads_blocks: bool) -> (Form, bool) {
         let text = |name: &str, default: &'static str| {
             let text = op.attributes.get(name).and_then(Attribute::as_str);
             text.unwrap_or(default).to_owned()
         };
-        let asymmetric = if op.op_type == "Upsample" {
-            "asymmetric"
-        } else {
-            "half_pixel"
-        };
-        let coordinates = text("coordinate_transformation_mode", asymmetric);
+        let by_default = if is_asymmetric { "asymmetric" } else { "half_pixel" };
+        let coordinates = text("coordinate_transformation_mode", by_default);
         let has_scales = op.inputs.len() <= 3;
         match (text("mode", "nearest").as_str(), coordinates.as_str()) {
             ("linear", "half_pixel" | "asymmetric" | "align_corners") if reads_blocks && has_scales => {
@@ -271,13 +254,13 @@ impl<'g> Walk<'g> {
     fn lone_conv(&self, tensor: TensorId) -> Option<&'g Op> {
         let producer = self.graph.tensors[tensor].producer?;
         let op = &self.graph.ops[producer];
-        let is_bare = is_conv(op) && !op.attributes.contains_key("activation") && op.inputs.len() < 4;
+        let is_bare = blocked(op).is_convolution() && !op.attributes.contains_key("activation") && op.inputs.len() < 4;
         (is_bare && self.uses[tensor] == 1).then_some(op)
     }
 
     /// The operand whose convolution an addition of two tensors of one shape becomes part of: in blocks the first one that is made by such a
     /// convolution, else the one that is made first.
-    fn summed(&self, op: &Op, stays: bool) -> Option<usize> {
+    fn summed(&self, op: &Op, stays: bool, everywhere: bool) -> Option<usize> {
         let [Some(left), Some(right)] = [0, 1].map(|place| Self::operand(op, place)) else {
             return None;
         };
@@ -288,7 +271,10 @@ impl<'g> Walk<'g> {
         }
         let sums = |tensor: TensorId| match self.lone_conv(tensor) {
             Some(_) if self.in_blocks[tensor] => stays,
-            Some(conv) => op.op_type == "Add" && conv.op_type == "Conv" && Self::operand(conv, 2).is_some(),
+            Some(conv) => {
+                let is_plain = blocked(conv) == Blocked::Convolution { fused: false };
+                everywhere && is_plain && Self::operand(conv, 2).is_some()
+            }
             None => false,
         };
         let places = [left, right]

@@ -139,7 +139,7 @@ impl<'a> Job<'a> {
         };
         let runs = request.options.runs.saturating_add(1);
         let limits = limits(Some(LEAST + expected.saturating_mul(runs.saturating_mul(PATIENCE))));
-        measured_profile(host, limits, model, &opened, &request)
+        Ok(measured_profile(host, limits, model, &opened, &request)?)
     }
 
     /// Opens the input; with a plan as it was read when the plan was made, and options that the plan contradicts are refused.

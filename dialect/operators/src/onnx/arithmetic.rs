@@ -2,7 +2,7 @@
 
 use remat_ir::ElementType as T;
 
-use crate::columns::{Element, Formula as F, Half, ResultType as R, Split as S, Workspace as W};
+use crate::columns::{Blocked as B, Element, Formula as F, Half, ResultType as R, Split as S, Workspace as W};
 use crate::onnx::onnx;
 use crate::operator::Operator;
 
@@ -11,7 +11,7 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("Abs").split(S::Elementwise).cost(F::Elementwise(1)),
     onnx("Acos").split(S::ElementwiseInVectors).cost(F::Transcendental(200)),
     onnx("Acosh").split(S::ElementwiseInVectors).cost(F::Transcendental(200)),
-    onnx("Add").split(S::Elementwise).cost(F::Elementwise(1)).broadcasts(),
+    onnx("Add").split(S::Elementwise).cost(F::Elementwise(1)).broadcasts().blocked(B::Sum { everywhere: true }),
     onnx("And").split(S::Elementwise).cost(F::Elementwise(1)).broadcasts(),
     onnx("Asin").split(S::ElementwiseInVectors).cost(F::Transcendental(200)),
     onnx("Asinh").split(S::ElementwiseInVectors).cost(F::Transcendental(200)),
@@ -38,11 +38,11 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("Erf").split(S::Elementwise).cost(F::Transcendental(64)),
     onnx("Exp").split(S::Elementwise).cost(F::Transcendental(20)),
     onnx("Floor").split(S::Elementwise).cost(F::Elementwise(1)),
-    onnx("Gelu").split(S::Elementwise).cost(F::Transcendental(64)).fused_as_activation(),
+    onnx("Gelu").split(S::Elementwise).cost(F::Transcendental(64)).fused_as_activation().blocked(B::Unary),
     onnx("Greater").split(S::Elementwise).cost(F::Elementwise(1)).broadcasts(),
     onnx("GreaterOrEqual").split(S::Elementwise).cost(F::Elementwise(1)).broadcasts(),
-    onnx("HardSigmoid").split(S::Elementwise).cost(F::Elementwise(2)).overwrites(0).fused_as_activation(),
-    onnx("HardSwish").split(S::Elementwise).cost(F::Elementwise(4)).workspace(W::Results { copies: 1, from: 0 }).fused_as_activation(),
+    onnx("HardSigmoid").split(S::Elementwise).cost(F::Elementwise(2)).overwrites(0).fused_as_activation().blocked(B::Unary),
+    onnx("HardSwish").split(S::Elementwise).cost(F::Elementwise(4)).workspace(W::Results { copies: 1, from: 0 }).fused_as_activation().blocked(B::Unary),
     onnx("IsInf").split(S::Elementwise).cost(F::Elementwise(1)),
     onnx("IsNaN").split(S::Elementwise).cost(F::Elementwise(1)),
     onnx("LeakyRelu").split(S::Elementwise).cost(F::Elementwise(2)).overwrites(0).fused_as_activation(),
@@ -54,7 +54,7 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("Min").split(S::Elementwise).cost(F::Variadic).broadcasts().workspace(W::Results { copies: 1, from: 3 }),
     onnx("Mish").split(S::ElementwiseInVectors).cost(F::Transcendental(32)).workspace(W::Results { copies: 1, from: 0 }),
     onnx("Mod").split(S::ElementwiseInVectors).cost(F::Transcendental(500)).broadcasts(),
-    onnx("Mul").split(S::Elementwise).cost(F::Elementwise(1)).broadcasts(),
+    onnx("Mul").split(S::Elementwise).cost(F::Elementwise(1)).broadcasts().blocked(B::Product),
     onnx("Neg").split(S::Elementwise).cost(F::Elementwise(1)),
     onnx("Not").split(S::Elementwise).cost(F::Elementwise(1)),
     onnx("Or").split(S::Elementwise).cost(F::Elementwise(1)).broadcasts(),
@@ -62,12 +62,12 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("Pow").split(S::Elementwise).cost(F::Transcendental(500)).broadcasts(),
     onnx("QuantizeLinear").split(S::Quantize).cost(F::Elementwise(2)).results(&[R::LikeOf(0, T::Uint8)]).slots(3, 0).half(Half::Native),
     onnx("Reciprocal").split(S::Elementwise).cost(F::Elementwise(1)),
-    onnx("Relu").split(S::Elementwise).cost(F::Elementwise(1)).overwrites(0).fused_as_activation().half(Half::WidenedInPlace),
+    onnx("Relu").split(S::Elementwise).cost(F::Elementwise(1)).overwrites(0).fused_as_activation().half(Half::WidenedInPlace).blocked(B::Unary),
     onnx("RotaryEmbedding").cost(F::Elementwise(4)).slots(4, 0),
     onnx("Round").split(S::Elementwise).cost(F::Elementwise(1)),
     onnx("Selu").split(S::ElementwiseInVectors).cost(F::Transcendental(200)).overwrites(0).fused_as_activation(),
     onnx("Shrink").split(S::Elementwise).cost(F::Elementwise(2)).overwrites(0),
-    onnx("Sigmoid").split(S::Elementwise).cost(F::Transcendental(32)).overwrites(0).fused_as_activation().half(Half::WidenedInPlace),
+    onnx("Sigmoid").split(S::Elementwise).cost(F::Transcendental(32)).overwrites(0).fused_as_activation().half(Half::WidenedInPlace).blocked(B::Unary),
     onnx("Sign").split(S::Elementwise).cost(F::Elementwise(1)),
     onnx("Sin").split(S::ElementwiseInVectors).cost(F::Transcendental(200)),
     onnx("Sinh").split(S::ElementwiseInVectors).cost(F::Transcendental(1500)),
@@ -75,10 +75,10 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("Softsign").split(S::Elementwise).cost(F::Elementwise(4)).overwrites(0).fused_as_activation(),
     onnx("Sqrt").split(S::Elementwise).cost(F::Elementwise(4)),
     onnx("Sub").split(S::Elementwise).cost(F::Elementwise(1)).broadcasts(),
-    onnx("Sum").split(S::Elementwise).cost(F::Variadic).broadcasts().workspace(W::Results { copies: 1, from: 3 }),
+    onnx("Sum").split(S::Elementwise).cost(F::Variadic).broadcasts().workspace(W::Results { copies: 1, from: 3 }).blocked(B::Sum { everywhere: false }),
     onnx("Swish").split(S::ElementwiseInVectors).cost(F::Transcendental(32)),
     onnx("Tan").split(S::ElementwiseInVectors).cost(F::Transcendental(1500)),
-    onnx("Tanh").split(S::Elementwise).cost(F::Transcendental(32)).overwrites(0).fused_as_activation().half(Half::WidenedInPlace),
+    onnx("Tanh").split(S::Elementwise).cost(F::Transcendental(32)).overwrites(0).fused_as_activation().half(Half::WidenedInPlace).blocked(B::Unary),
     onnx("ThresholdedRelu").split(S::Elementwise).cost(F::Elementwise(2)).overwrites(0).fused_as_activation(),
     onnx("Where").split(S::Elementwise).cost(F::Select).broadcasts().workspace(W::Where).pieces(2).workspace_first(),
     onnx("Xor").split(S::Elementwise).cost(F::Elementwise(1)).broadcasts(),

@@ -3,7 +3,8 @@
 use remat_ir::ElementType as T;
 
 use crate::columns::{
-    AttentionLayout as A, Effect, Element, Formula as F, ProductOperands, Split as S, Updates, Workspace as W,
+    AttentionLayout as A, Blocked as B, Effect, Element, Formula as F, ProductOperands, Split as S, Updates,
+    Workspace as W,
 };
 use crate::onnx::onnx;
 use crate::operator::Operator;
@@ -28,9 +29,9 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("ArgMax").cost(F::Reduce(1)),
     onnx("ArgMin").cost(F::Reduce(1)),
     onnx("Attention").cost(F::Attention(A::Separate { past: 4 })).slots(7, 4).workspace(W::Scores).pieces(4),
-    onnx("AveragePool").split(S::Window).cost(F::AveragePool),
-    onnx("BatchNormalization").split(S::ChannelScale).cost(F::Normalization(4)).effects(Effect::StatefulInTraining).updates(Updates::Operands(&[(3, 1), (4, 2)])).slots(0, 3),
-    onnx("Conv").split(S::Conv).cost(F::Conv { weight: 1 }).slots(3, 0).workspace(W::Conv),
+    onnx("AveragePool").split(S::Window).cost(F::AveragePool).blocked(B::Pool { global: false, averages: true }),
+    onnx("BatchNormalization").split(S::ChannelScale).cost(F::Normalization(4)).effects(Effect::StatefulInTraining).updates(Updates::Operands(&[(3, 1), (4, 2)])).slots(0, 3).blocked(B::Normalization),
+    onnx("Conv").split(S::Conv).cost(F::Conv { weight: 1 }).slots(3, 0).workspace(W::Conv).blocked(B::Convolution { fused: false }).takes_activation(),
     onnx("ConvInteger").split(S::ConvInteger).cost(F::Conv { weight: 1 })
         .shaped_as("Conv", &[0, 1], Element::Is(T::Int32)).slots(4, 0).workspace(W::ConvInteger),
     onnx("ConvTranspose").split(S::ConvTranspose).cost(F::ConvTranspose { weight: 1 }).slots(3, 0).workspace(W::ConvTranspose).packs(1),
@@ -40,10 +41,10 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("Dropout").cost(F::Elementwise(10)).effects(Effect::RandomInTraining).slots(3, 2).workspace(W::Mask),
     onnx("Einsum").split(S::Einsum).cost(F::Einsum).workspace(W::Einsum).pieces(2),
     onnx("GRU").cost(F::Recurrent { weights: [1, 2] }).slots(6, 2).workspace(W::Recurrent { gates: 3 }).pieces(4),
-    onnx("Gemm").split(S::Gemm).cost(F::Gemm).slots(3, 0),
-    onnx("GlobalAveragePool").split(S::PerChannel).cost(F::GlobalPool),
+    onnx("Gemm").split(S::Gemm).cost(F::Gemm).slots(3, 0).takes_activation(),
+    onnx("GlobalAveragePool").split(S::PerChannel).cost(F::GlobalPool).blocked(B::Pool { global: true, averages: true }),
     onnx("GlobalLpPool").split(S::PerChannel).cost(F::GlobalPool),
-    onnx("GlobalMaxPool").split(S::PerChannel).cost(F::GlobalPool),
+    onnx("GlobalMaxPool").split(S::PerChannel).cost(F::GlobalPool).blocked(B::Pool { global: true, averages: false }),
     onnx("GridSample").cost(F::Elementwise(8)).workspace(W::GridSample),
     onnx("GroupNormalization").split(S::GroupNorm).cost(F::Normalization(8)).workspace(W::Results { copies: 2, from: 0 }),
     onnx("Hardmax").split(S::Softmax).cost(F::Softmax(2)).workspace(W::OffTheLastAxis).pieces(2),
@@ -56,7 +57,7 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("LpPool").split(S::Window).cost(F::AveragePool),
     onnx("MatMul").split(S::MatMul).cost(F::MatMul),
     onnx("MatMulInteger").split(MATMUL_INTEGER).cost(F::MatMul).shaped_as("MatMul", &[0, 1], Element::Is(T::Int32)).slots(4, 0),
-    onnx("MaxPool").split(S::Window).cost(F::Pool).slots(0, 2),
+    onnx("MaxPool").split(S::Window).cost(F::Pool).slots(0, 2).blocked(B::Pool { global: false, averages: false }),
     onnx("MaxRoiPool").cost(F::Elementwise(8)),
     onnx("MaxUnpool").cost(F::Transcendental(500)).shape_from(2).slots(3, 0),
     onnx("MeanVarianceNormalization").cost(F::Normalization(8)).workspace(W::Results { copies: 3, from: 0 }),
@@ -76,10 +77,10 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("ReduceProd").split(S::Sum).cost(F::Reduce(1)).lists(&[1]).slots(2, 0),
     onnx("ReduceSum").split(S::Sum).cost(F::Reduce(1)).lists(&[1]).slots(2, 0),
     onnx("ReduceSumSquare").split(S::Sum).cost(F::Reduce(2)).lists(&[1]).slots(2, 0),
-    onnx("Resize").split(S::Resize).cost(F::Elementwise(8)).shape_from(3).lists(&[2, 3]).slots(4, 0).workspace(W::Resize),
+    onnx("Resize").split(S::Resize).cost(F::Elementwise(8)).shape_from(3).lists(&[2, 3]).slots(4, 0).workspace(W::Resize).blocked(B::Resize { asymmetric: false }),
     onnx("RoiAlign").cost(F::Elementwise(8)),
     onnx("SimplifiedLayerNormalization").split(S::LayerNorm).cost(F::Normalization(5)),
     onnx("Softmax").split(S::Softmax).cost(F::Softmax(20)).workspace(W::OffTheLastAxis).pieces(2).overwrites(0),
     onnx("SoftmaxCrossEntropyLoss").cost(F::Softmax(20)).slots(3, 2).workspace(W::Operand(0)),
-    onnx("Upsample").cost(F::Elementwise(8)).lists(&[1]),
+    onnx("Upsample").cost(F::Elementwise(8)).lists(&[1]).blocked(B::Resize { asymmetric: true }),
 ];

@@ -1,6 +1,6 @@
 //! What moves bytes, looks at shapes, sorts, and handles sequences.
 
-use crate::columns::{Formula as F, Movement as M, Sharing, Split as S, Workspace as W};
+use crate::columns::{Blocked as B, Formula as F, Movement as M, Sharing, Split as S, Workspace as W};
 use crate::onnx::onnx;
 use crate::operator::Operator;
 
@@ -9,7 +9,7 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("CenterCropPad").cost(F::Move(M::Copy)).shape_from(1),
     onnx("Col2Im").cost(F::Move(M::Transpose)),
     onnx("Compress").cost(F::Move(M::Gather)),
-    onnx("Concat").split(S::Concat).cost(F::Move(M::Copy)),
+    onnx("Concat").split(S::Concat).cost(F::Move(M::Copy)).blocked(B::Concat),
     onnx("ConcatFromSequence").cost(F::Move(M::Copy)).sized_as_operands(1),
     onnx("Constant").cost(F::Move(M::Copy)),
     onnx("ConstantOfShape").cost(F::Move(M::Broadcast)).shape_from(0).lists(&[0]),
@@ -48,7 +48,7 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("TensorScatter").cost(F::Scatter).slots(3, 0),
     onnx("Tile").split(S::Tile).cost(F::Move(M::Broadcast)).lists(&[1]),
     onnx("TopK").cost(F::Sort).on_heap(),
-    onnx("Transpose").split(S::Transpose).cost(F::Move(M::Transpose)),
+    onnx("Transpose").split(S::Transpose).cost(F::Move(M::Transpose)).blocked(B::Transpose),
     onnx("Trilu").cost(F::Move(M::Copy)).slots(2, 0).overwrites(0),
     onnx("Unique").cost(F::Sort).slots(0, 4).workspace(W::PerOperand { operand: 0, bytes: 120 }).on_heap(),
     onnx("Unsqueeze").split(S::Reshape).cost(F::Move(M::Copy)).shares(Sharing::View).lists(&[1]),

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use remat_ir::Attribute;
+use remat_operators::{Blocked, operator};
 
 use super::site::whole_multiples;
 use super::{Cut, Need, Reason, Site};
@@ -248,7 +249,8 @@ pub(super) fn pool(site: &Site<'_>) -> Result<Cut, Reason> {
         return Ok(site.same_rows(site.axis));
     }
     let rounds_up = site.int("ceil_mode", 0) != 0;
-    if rounds_up && site.op.op_type != "MaxPool" {
+    let blocked = operator(&site.op.domain, &site.op.op_type).blocked;
+    if rounds_up && !matches!(blocked, Blocked::Pool { averages: false, .. }) {
         return Err(Reason::Attribute("ceil_mode"));
     }
     let count = site.out.len() - 2;

@@ -4,19 +4,12 @@
 //! back lies in gaps. So the setting is recommended only where the process was seen not to grow by more, and where the added time stays
 //! within the limit, that is: beside the model as it came, where nothing is set.
 
-use crate::Deployment;
+use remat_onnxruntime_observe::no_larger_growth;
+
+use crate::deployment::Deployment;
 
 /// Nanoseconds for each MiB that the system hands out for the first time, where that was not measured: 1 us for a page of 4 KiB.
 const FRESH_NS_PER_MIB: u64 = 256_000;
-
-/// Share of a growth, as a divisor, and bytes by which another one is no larger.
-const GROWTH_SHARE: u64 = 50;
-const GROWTH_BYTES: u64 = 1 << 20;
-
-/// The largest growth of a process that counts as no larger than another one: what measurements of one thing differ by.
-pub(crate) fn no_larger_growth(bytes: u64) -> u64 {
-    bytes.saturating_add(bytes / GROWTH_SHARE + GROWTH_BYTES)
-}
 
 /// A file with memory arena and memory pattern off, beside the same file where nothing is set.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -89,55 +82,5 @@ fn faults_percent(fresh_bytes: u64, ns_per_mib: u64, run_ns: u64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MIB: u64 = 1 << 20;
-
-    const GOOD: ArenaOff = ArenaOff {
-        saved_bytes: 25 * MIB,
-        overhead_percent: 4.0,
-        is_measured: true,
-        most_percent: Some(5.0),
-        growth: Some((60 * MIB, 41 * MIB)),
-    };
-
-    #[test]
-    fn a_setting_in_which_the_process_grows_is_not_recommended() {
-        assert!(GOOD.is_recommended());
-        let larger = ArenaOff {
-            growth: Some((60 * MIB, 156 * MIB)),
-            ..GOOD
-        };
-        assert_eq!((larger.grows(), larger.is_recommended()), (Some(true), false));
-        let unknown = ArenaOff { growth: None, ..GOOD };
-        assert!(!unknown.is_recommended());
-        let alike = ArenaOff {
-            growth: Some((60 * MIB, 62 * MIB)),
-            ..GOOD
-        };
-        assert!(alike.is_recommended());
-    }
-
-    #[test]
-    fn a_setting_that_costs_more_time_than_allowed_is_not_recommended() {
-        let slow = ArenaOff {
-            overhead_percent: 5.1,
-            ..GOOD
-        };
-        assert!(slow.is_slow() && !slow.is_recommended());
-        let unlimited = ArenaOff {
-            most_percent: None,
-            ..slow
-        };
-        assert!(unlimited.is_recommended());
-    }
-
-    #[test]
-    fn faults_cost_what_the_system_takes_for_fresh_memory() {
-        // 100 MiB at 0.25 us per KiB are 25.6 ms.
-        let percent = faults_percent(100 * MIB, FRESH_NS_PER_MIB, 100_000_000);
-        assert!((percent - 25.6).abs() < 1e-9, "{percent}");
-        assert!(faults_percent(0, FRESH_NS_PER_MIB, 1).abs() < 1e-9);
-    }
-}
+#[path = "arena_off_tests.rs"]
+mod tests;

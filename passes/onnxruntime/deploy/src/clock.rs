@@ -7,12 +7,94 @@ use std::time::{Duration, Instant};
 
 use remat_onnxruntime_run::ChildLimits;
 use remat_plan::Plan;
-use remat_solve::{Activity, Doing, SolveControl};
+use remat_solve::{Activity, Doing, Patience, SolveControl};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// With less time left than this no search is started.
 const TOO_SHORT: Duration = Duration::from_millis(20);
+
+/// What searches are for: each may take a share of the time that it is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Share {
+    /// Plans of subgraphs, of the time that is left.
+    Bodies,
+    /// Finding tiles and weighing them, of the time that is left for tiles.
+    Tiles,
+    /// A plan whose file may exceed the budget, so that another search follows, of the time for the plan.
+    Budgeted,
+    /// All of it.
+    Whole,
+    /// One of so many searches that follow each other.
+    OneOf(u64),
+}
+
+impl Share {
+    fn of(self) -> f64 {
+        match self {
+            Self::Bodies | Self::Tiles => 0.4,
+            Self::Budgeted => 0.7,
+            Self::Whole => 1.0,
+            Self::OneOf(searches) => 1.0 / searches as f64,
+        }
+    }
+}
+
+/// Work that is begun only where there is time to run the model so often.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    /// Memory with the arena.
+    ArenaPeaks,
+    /// Bits with more threads.
+    Threads,
+    /// A file in tiles where there is none yet.
+    FirstTiles,
+    /// The same plan without a reserve.
+    WithoutReserve,
+    /// Further files in tiles, beside one that is good.
+    OtherTiles,
+    /// The file of another strategy, beside one that is good.
+    Rival,
+}
+
+impl Work {
+    fn runs(self) -> u32 {
+        match self {
+            Self::ArenaPeaks | Self::Threads | Self::FirstTiles => 2,
+            Self::WithoutReserve => 4,
+            Self::OtherTiles => 5,
+            Self::Rival => 8,
+        }
+    }
+}
+
+/// What decides over the time for a plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlanOf {
+    /// Whether a number of bytes, or a plan, is asked for.
+    pub(crate) is_bounded: bool,
+    /// Whether it is one of tiles.
+    pub(crate) is_in_tiles: bool,
+    /// How many other files in tiles are to follow.
+    pub(crate) others: usize,
+    /// How many plans of the same model were measured.
+    pub(crate) round: usize,
+    /// What making a file of it and measuring that takes.
+    pub(crate) measuring: Duration,
+    /// What completing the measurements takes.
+    pub(crate) completing: Duration,
+}
+
+impl PlanOf {
+    /// Share of the time, as a divisor, that is kept for completing the measurements at most.
+    const COMPLETING: u32 = 4;
+    /// Measuring takes little where it takes less than this share of the time left, as a divisor.
+    const LITTLE: u32 = 8;
+    /// Share of the time for a first plan, where measuring takes little: then a file is there early, and what it shows is known.
+    const FIRST_ROUND: f64 = 0.2;
+    /// Share of the time for each plan that another one may have to follow.
+    const LATER_ROUND: f64 = 0.6;
+}
 
 /// What was left out because the time was over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -78,11 +160,56 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// The limits of a search that begins now and takes no more than `share` of `time`.
-    pub(crate) fn search(&self, time: Option<Duration>, share: f64) -> SolveControl<'a> {
+    /// The limits of a search that begins now and takes no more than its share of `time`.
+    pub(crate) fn search(&self, time: Option<Duration>, share: Share) -> SolveControl<'a> {
         let mut control = self.control;
-        control.deadline = time.and_then(|time| Instant::now().checked_add(time.mul_f64(share)));
+        control.deadline = time.and_then(|time| Instant::now().checked_add(time.mul_f64(share.of())));
+        if let Some(limit) = self.limit.filter(|_| self.is_timed()) {
+            // Of searches that follow each other each has its part.
+            let parts = if matches!(share, Share::OneOf(_)) { OTHERS } else { 1 };
+            control.patience = patience_within(limit / parts);
+        }
         control
+    }
+
+    /// Time for a plan, and whether it is short because a longer search is to follow. The rest is for completing the measurements. `None` where
+    /// nothing counts time.
+    pub(crate) fn time_for(&self, plan: &PlanOf) -> (Option<Duration>, bool) {
+        let Some((limit, left)) = self.limit.zip(self.left()) else {
+            return (None, false);
+        };
+        let kept = if self.is_timed() {
+            plan.completing.min(limit / PlanOf::COMPLETING)
+        } else {
+            Duration::ZERO
+        };
+        // Under a budget whole ops may have to follow tiles.
+        if (plan.is_bounded && plan.is_in_tiles || plan.others > 0) && self.is_timed() {
+            let tiles = self.left_for_tiles().unwrap_or(left);
+            let each = tiles / u32::try_from(plan.others + 1).unwrap_or(u32::MAX);
+            return (Some(each.saturating_sub(kept).max(each / PlanOf::COMPLETING)), false);
+        }
+        let all = left.saturating_sub(kept);
+        let may_try_twice = self.is_timed() && plan.measuring * PlanOf::LITTLE < all;
+        let later = all.saturating_sub(plan.measuring).mul_f64(PlanOf::LATER_ROUND);
+        match plan.round {
+            0 if may_try_twice => (Some(all.mul_f64(PlanOf::FIRST_ROUND)), true),
+            0 if plan.is_bounded && self.is_timed() => (Some(later.max(all / 2)), false),
+            0 => (Some(all), false),
+            _ if plan.is_bounded => (Some(later), false),
+            _ => (Some(all.saturating_sub(plan.measuring)), false),
+        }
+    }
+
+    /// Whether there is time for work, where a process that runs the model takes so long.
+    pub(crate) fn allows(&self, work: Work, run: Duration) -> bool {
+        self.has(run * work.runs())
+    }
+
+    /// The same of work on tiles, which are tried first.
+    pub(crate) fn allows_tiles(&self, work: Work, run: Duration) -> bool {
+        let left = self.left_for_tiles();
+        !self.is_cancelled() && left.is_none_or(|left| !left.is_zero() && left >= run * work.runs())
     }
 
     /// All the time there is; `None` without a limit.
@@ -139,7 +266,7 @@ impl<'a> Clock<'a> {
     }
 
     /// Does work that does not count: one run of each model, whatever the limit.
-    pub(crate) fn apart<T>(&self, activity: Activity, detail: &str, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn untimed<T>(&self, activity: Activity, detail: &str, work: impl FnOnce() -> T) -> T {
         self.tell(activity, detail, false);
         let started = Instant::now();
         let done = work();
@@ -192,6 +319,29 @@ impl<'a> Clock<'a> {
         self.left_out.borrow().clone()
     }
 }
+
+/// Searches within a limit end when improvements have ceased for that part of it, by steps: a search gains little by what it does not gain soon, and
+/// who waits longer is given more.
+fn patience_within(limit: Duration) -> Patience {
+    let whole = Patience::default();
+    let share = limit.as_secs_f64() / PATIENT.as_secs_f64();
+    match share < 1.0 {
+        true => Patience {
+            min_steps: (whole.min_steps as f64 * share) as u64,
+            factor: whole.factor * share.max(LEAST_PATIENCE),
+        },
+        false => whole,
+    }
+}
+
+/// From this limit on, searches are as patient as they are without one.
+const PATIENT: Duration = Duration::from_secs(60);
+
+/// So many searches that follow each other count as one.
+const OTHERS: u32 = 5;
+
+/// The least share of patience for searches that improve their plan again and again.
+const LEAST_PATIENCE: f64 = 0.25;
 
 /// How many files are made of a plan in any case.
 const FILES: u32 = 2;
@@ -256,7 +406,7 @@ impl<'c, 'a> Effort<'c, 'a> {
     }
 
     /// The limits of a search that begins now, from a plan that is known.
-    pub(crate) fn search<'s>(&self, share: f64, start: Option<&'s Plan>) -> SolveControl<'s>
+    pub(crate) fn search<'s>(&self, share: Share, start: Option<&'s Plan>) -> SolveControl<'s>
     where
         'a: 's,
     {
@@ -267,41 +417,5 @@ impl<'c, 'a> Effort<'c, 'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_clock_stands_still_for_what_does_not_count() {
-        let clock = Clock::start(&SolveControl::new().time_limit(Duration::from_secs(100)));
-        clock.apart(Activity::Measure, "", || std::thread::sleep(Duration::from_millis(50)));
-        let end = clock.end.get().expect("there is a limit");
-        let unmoved = clock.control.deadline.expect("there is a limit");
-        assert!(end >= unmoved + Duration::from_millis(50));
-        assert!(clock.limit() <= Some(Duration::from_secs(100)));
-    }
-
-    #[test]
-    fn searches_have_a_share_of_what_is_left() {
-        let clock = Clock::start(&SolveControl::new().time_limit(Duration::from_secs(100)));
-        let deadline = clock.search(clock.left(), 0.5).deadline.expect("there is a limit");
-        let given = deadline.saturating_duration_since(Instant::now());
-        assert!(given <= Duration::from_secs(50), "{given:?}");
-        assert!(clock.has(Duration::from_secs(10)) && !clock.has(Duration::from_secs(1_000)));
-    }
-
-    #[test]
-    fn without_a_limit_there_is_always_time() {
-        let clock = Clock::start(&SolveControl::new());
-        assert!(clock.has(Duration::MAX));
-        assert_eq!((clock.left(), clock.search(None, 0.5).deadline), (None, None));
-        assert!(!clock.is_timed());
-    }
-
-    #[test]
-    fn what_is_left_out_is_named_once() {
-        let clock = Clock::start(&SolveControl::new());
-        clock.leave_out(LeftOut::Times);
-        clock.leave_out(LeftOut::Times);
-        assert_eq!(clock.left_out(), [LeftOut::Times]);
-    }
-}
+#[path = "clock_tests.rs"]
+mod tests;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use remat::{ErrorKind, SolveError};
 use remat_files::shown;
 use remat_onnx::OnnxError;
+use remat_onnxruntime_observe::ArenaPlanError;
+use remat_onnxruntime_predict::PredictError;
 use remat_onnxruntime_run::{RuntimeError, SizeOutcome, dims_text};
 use thiserror::Error;
 
@@ -63,7 +65,7 @@ pub enum DeployError {
     CutOff,
     /// The memory of a file cannot be planned, or its runs do not follow the plan.
     #[error(transparent)]
-    ArenaPlan(#[from] ArenaPlanError),
+    ArenaPlan(ArenaPlanError),
     /// No file keeps the budget.
     #[error("no file keeps the budget of {} bytes: the closest takes {} bytes in ONNX Runtime with the memory arena off ({})", .0.budget, .0.reached, if .0.is_measured { "measured" } else { "predicted" })]
     BudgetMissed(Missed),
@@ -140,82 +142,23 @@ impl DeployError {
     }
 }
 
-/// Why there is no plan of the memory of a file.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ArenaPlanError {
-    /// This program was built for a system that the arena library does not run on.
-    #[error("this program has no arena library: it is made for Linux only")]
-    NoLibrary,
-    /// A file cannot be read or written.
-    #[error("cannot use `{path}`: {why}", path = shown(.path.display()), why = shown(.why))]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The system's words.
-        why: String,
-    },
-    /// An output has other bits with the plan.
-    #[error("output `{}` has other bits where memory is planned", shown(.0))]
-    OutputDiffers(String),
-    /// The file with its plan does not compute what the model does that it was made of.
-    #[error("output `{}` has other bits than that of the model as it came{} with {threads} threads", shown(.output), if .dims.is_empty() { String::new() } else { format!(" with {}", dims_text(.dims)) })]
-    NotAsOriginal {
-        /// The first output that differs.
-        output: String,
-        /// Values of dimensions.
-        dims: BTreeMap<String, u64>,
-        /// Threads within one node.
-        threads: usize,
-    },
-    /// Buffers do not lie where they are planned.
-    #[error(
-        "runs do not follow the plan of their memory: {placed} buffers are placed, {missed} unforeseen, {refused} refused"
-    )]
-    NotFollowed {
-        /// Buffers that no plan foresees.
-        missed: u64,
-        /// Buffers whose planned bytes were taken.
-        refused: u64,
-        /// Buffers that lie where they are planned.
-        placed: u64,
-    },
-    /// The process grows by more than is predicted.
-    #[error(
-        "with the plan of its memory, the process grows by {measured} bytes in its {runs} runs, and {predicted} bytes are predicted: \
-         the block, what runs take outside of it, and code that they read"
-    )]
-    Grows {
-        /// The predicted growth in bytes.
-        predicted: u64,
-        /// The measured one.
-        measured: u64,
-        /// Which runs: `first` or `later`.
-        runs: &'static str,
-    },
-    /// The runtime orders the nodes of the model differently each time that it loads it.
-    #[error(
-        "the runtime allocates in another order each time that it loads the model, so no plan of its memory can be followed"
-    )]
-    OtherOrder,
-    /// The file of plans would be larger than one that is read.
-    #[error(
-        "the plan of memory takes {bytes} bytes as a file, {most} are the most: plan fewer shapes or numbers of threads in one file"
-    )]
-    TooLarge {
-        /// Bytes that it takes.
-        bytes: u64,
-        /// The most there may be.
-        most: u64,
-    },
+impl From<PredictError> for DeployError {
+    fn from(error: PredictError) -> Self {
+        match error {
+            PredictError::Pipeline(error) => Self::Pipeline(error),
+            PredictError::CutOff => Self::CutOff,
+            // Others are told before anything is predicted.
+            _ => Self::NoRuntime,
+        }
+    }
 }
 
-impl ArenaPlanError {
-    fn kind(&self) -> ErrorKind {
-        match self {
-            Self::NoLibrary | Self::File { .. } | Self::TooLarge { .. } => ErrorKind::Input,
-            Self::OutputDiffers(_) | Self::NotAsOriginal { .. } => ErrorKind::Internal,
-            Self::NotFollowed { .. } | Self::Grows { .. } | Self::OtherOrder => ErrorKind::Negative,
+impl From<ArenaPlanError> for DeployError {
+    fn from(error: ArenaPlanError) -> Self {
+        match error {
+            ArenaPlanError::Pipeline(error) => Self::Pipeline(error),
+            ArenaPlanError::Runtime(error) => Self::Runtime(error),
+            error => Self::ArenaPlan(error),
         }
     }
 }

@@ -1,25 +1,20 @@
 //! A plan's file for the runtime, and what the runtime is predicted to make of it.
 
 use std::borrow::Cow;
-use std::cell::{Cell, OnceCell};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use remat::{Model, Solution, SolveRequest};
-use remat_cost::Device;
+use remat::{Model, Solution};
 use remat_ir::Graph;
-use remat_onnx::OnnxModel;
 use remat_onnxruntime_lower::{Lowered, LoweringOptions, OrderHint, Shapes};
+use remat_onnxruntime_predict::{Prediction, Simulated, as_it_is, simulate, simulate_loaded, simulated};
 use remat_solve::Activity;
 
-use crate::baseline::{as_it_is, simulated};
+use crate::candidate::{Candidate, Opened};
 use crate::clock::{Effort, LeftOut};
-use crate::layout::Portable;
-use crate::measure::{Bench, Check};
+use crate::context::Context;
+use crate::error::DeployError;
 use crate::open::laid_out;
 use crate::peaks::{Basis, HigherPeak, Measured};
-use crate::simulate::{Prediction, Simulated, simulate, simulate_loaded};
-use crate::{DeployError, DeployRequest, Strategy};
 
 /// Share of a run, in thousandths, that filling a reserve may take at a tenth of the device's bandwidth, which is that of a cache.
 const MOST_FILLING_PERMILLE: u64 = 10;
@@ -41,162 +36,97 @@ pub(crate) struct Planned {
     pub(crate) prediction: Prediction,
 }
 
-impl Planned {
-    /// The peak that budgets are about, with the memory arena off, and whether it was measured: else it is predicted.
-    pub(crate) fn takes(&self, check: Option<&Check>) -> (u64, bool) {
-        let measured = check.and_then(|check| check.after.exact);
-        (measured.unwrap_or(self.prediction.peak_bytes), measured.is_some())
-    }
-}
-
-/// What files are made of: the model of a strategy, and what is asked for.
+/// What makes the files of a candidate.
 #[derive(Clone, Copy)]
-pub(crate) struct Task<'t> {
-    pub(crate) request: &'t DeployRequest<'t>,
-    /// What is asked of solvers.
-    pub(crate) solve: &'t SolveRequest,
-    pub(crate) strategy: Strategy,
-    pub(crate) model: &'t Model,
-    /// The most that a file may be predicted to take, where there is a budget: that, less the calibration margin.
-    pub(crate) highest: Option<u64>,
-    /// Whether room may be reserved for the arena.
-    pub(crate) may_reserve: bool,
-    /// Whether shapes may stay static where nothing is gained by hiding them.
-    pub(crate) may_be_static: bool,
-    /// Whether order anchors may be added.
-    pub(crate) may_anchor: bool,
-    /// Whether all nodes may stand in a branch.
-    pub(crate) may_branch: bool,
-    /// Whether a file was no better with all shapes static: then that is not looked at again.
-    pub(crate) static_is_worse: &'t Cell<bool>,
-    /// What the model is predicted to take without a plan, once that was asked for.
-    pub(crate) without_plan: &'t OnceCell<Prediction>,
-    /// The nodes that it is written with, where the runtime laid it out.
-    pub(crate) portable: Option<&'t Portable>,
-    /// What loads files, where the runtime changes their layout when it does.
-    pub(crate) loader: Option<Loader<'t>>,
+pub(crate) struct Task<'t, 'a> {
+    pub(crate) context: &'t Context<'t, 'a>,
+    pub(crate) candidate: &'t Candidate,
     /// Whether another file was measured: then one that is not simulated by the end of the time is given up.
     pub(crate) has_other: bool,
 }
 
-/// Has the runtime load files and save what it makes of them, which is what runs.
-#[derive(Clone, Copy)]
-pub(crate) struct Loader<'t> {
-    pub(crate) bench: &'t Bench<'t, 't>,
-    /// Where files on the way go.
-    pub(crate) scratch: &'t Path,
-}
-
-impl Loader<'_> {
-    /// What the runtime takes for a file that was made of `model`, from `rewritten`.
-    fn simulate(
-        &self,
-        model: &OnnxModel,
-        rewritten: &Graph,
-        lowered: &Lowered,
-        device: &Device,
-        run: &Simulated<'_>,
-    ) -> Result<Prediction, DeployError> {
-        let loaded = self.scratch.join("loaded.onnx");
-        laid_out(&self.bench.first_runner(), model, &lowered.proto, &loaded)?;
-        simulate_loaded(&loaded, rewritten, lowered, device, run)
+impl Candidate {
+    /// What makes its files; `has_other`: whether another one was measured.
+    pub(crate) fn task<'t, 'a>(&'t self, context: &'t Context<'t, 'a>, has_other: bool) -> Task<'t, 'a> {
+        Task {
+            context,
+            candidate: self,
+            has_other,
+        }
     }
 }
 
-impl Task<'_> {
-    /// The file of a solution: without order anchors where the runtime's order is as good, and with bytes reserved for the memory arena
-    /// where that pays.
+/// A form of the file of a plan, and what the runtime takes for it.
+type Form = (Lowered, Prediction);
+
+impl Task<'_, '_> {
+    pub(crate) fn opened(&self) -> &Opened {
+        &self.candidate.opened
+    }
+
+    pub(crate) fn model(&self) -> &Model {
+        &self.opened().model
+    }
+
+    /// The file of a solution, in the form that takes least: what changes it is only in it where that gains.
+    ///
+    /// # Errors
+    /// If it cannot be written or simulated, which would be a bug; [`DeployError::CutOff`] if there is another file, and no time for this one.
     pub(crate) fn file(&self, solution: Solution, effort: &Effort<'_, '_>) -> Result<Planned, DeployError> {
-        let request = self.request;
-        let clock = effort.clock;
+        let request = self.context.request;
+        let (opened, may) = (self.opened(), self.candidate.lowering);
+        let recipe = opened.strategy.recipe();
         let graph = self.rewritten(&solution)?;
-        let other = |options: &LoweringOptions| match self.write(&graph, Some(options), effort, true) {
-            Err(DeployError::CutOff) => Ok(None),
-            written => written.map(Some),
-        };
-        let mut options = self.strategy.options(request.order);
-        let is_open = self.strategy.recipe().dynamic_shapes;
-        if is_open && !self.may_be_static {
-            options.shapes = Shapes::Dynamic;
-        }
-        if !self.may_anchor {
-            options.order = OrderHint::Priority;
-        }
-        let rewrites = self.strategy.recipe().rewrites;
-        let mut best = self.write(&graph, rewrites.then_some(&options), effort, self.has_other)?;
-        // A shape is dynamic only where that gains, and stated only where a kernel that overwrites its operand gains.
-        let may_try = || effort.limit_allows_a_file(1.0);
-        if is_open && self.may_be_static && best.0.report.overwritten > 0 && may_try() {
-            let dynamic = LoweringOptions {
-                shapes: Shapes::Dynamic,
-                ..options
-            };
-            if let Some(tried) = other(&dynamic)?
-                && tried.1.peak_bytes <= best.1.peak_bytes
-            {
-                (options, best) = (dynamic, tried);
-            }
-        }
-        let may_be_static = is_open && self.may_be_static && !self.static_is_worse.get();
-        let all_static = LoweringOptions {
-            shapes: Shapes::Static,
-            ..options
-        };
-        if may_be_static
-            && may_try()
-            && let Some(tried) = other(&all_static)?
-        {
-            let (peak, known) = (tried.1.peak_bytes, best.1.peak_bytes);
-            let is_lower = peak.saturating_add(peak / NODES_OF_SHAPES_SHARE) < known;
-            if is_lower || peak <= known && self.in_the_arena(&tried.1)? < self.in_the_arena(&best.1)? {
-                (options, best) = (all_static, tried);
+        let mut options = LoweringOptions {
+            order: if may.anchors {
+                request.order
             } else {
-                self.static_is_worse.set(true);
+                OrderHint::Priority
+            },
+            shapes: match recipe.dynamic_shapes {
+                true if may.static_shapes => Shapes::StaticInPlace,
+                true => Shapes::Dynamic,
+                false => Shapes::Static,
+            },
+            reserve: 0,
+        };
+        let first = self.write(&graph, recipe.rewrites.then_some(&options), effort, self.has_other)?;
+        let mut best = first;
+        // A shape is dynamic only where that gains, and stated only where a kernel that overwrites its operand gains.
+        if options.shapes == Shapes::StaticInPlace {
+            let shapes = |shapes| move |options: &mut LoweringOptions| options.shapes = shapes;
+            if best.0.report.overwritten > 0 {
+                let is_lower = |tried: &Form, best: &Form| Ok(tried.1.peak_bytes <= best.1.peak_bytes);
+                self.try_form(
+                    &graph,
+                    effort,
+                    (&mut options, &mut best),
+                    shapes(Shapes::Dynamic),
+                    is_lower,
+                )?;
+            }
+            if !opened.static_is_worse.get() {
+                let gains = |tried: &Form, best: &Form| {
+                    let (peak, known) = (tried.1.peak_bytes, best.1.peak_bytes);
+                    let is_lower = peak.saturating_add(peak / NODES_OF_SHAPES_SHARE) < known;
+                    Ok(is_lower || peak <= known && self.in_the_arena(&tried.1)? < self.in_the_arena(&best.1)?)
+                };
+                let is_better =
+                    self.try_form(&graph, effort, (&mut options, &mut best), shapes(Shapes::Static), gains)?;
+                opened.static_is_worse.set(is_better == Some(false));
             }
         }
         // Order anchors cost time, and blocked layouts are undone for them.
-        let lean = LoweringOptions {
-            order: OrderHint::Priority,
-            ..options
-        };
-        if rewrites
-            && options.order == OrderHint::Any
-            && may_try()
-            && let Some(tried) = other(&lean)?
-            && tried.1.peak_bytes <= best.1.peak_bytes
-            && self.in_the_arena(&tried.1)? <= self.in_the_arena(&best.1)?
-        {
-            (options, best) = (lean, tried);
+        if recipe.rewrites && options.order == OrderHint::Any {
+            let is_as_good = |tried: &Form, best: &Form| {
+                Ok(tried.1.peak_bytes <= best.1.peak_bytes
+                    && self.in_the_arena(&tried.1)? <= self.in_the_arena(&best.1)?)
+            };
+            let lean = |options: &mut LoweringOptions| options.order = OrderHint::Priority;
+            self.try_form(&graph, effort, (&mut options, &mut best), lean, is_as_good)?;
         }
-        if request.arena && self.may_reserve && options.shapes != Shapes::Static {
-            let (is_higher, square) = self.in_the_arena(&best.1)?;
-            let mut most = (
-                is_higher,
-                square / 1_000_000 * LEAST_GAIN_PERMILLE * LEAST_GAIN_PERMILLE,
-            );
-            // A reserve is for the arena; the budget is about the peak without it.
-            let highest = self.highest.map(|highest| highest.max(best.1.peak_bytes));
-            for (place, reserve) in reserves(best.1.peak_bytes.min(self.fillable())).enumerate() {
-                if clock.is_cancelled() {
-                    break;
-                }
-                // A file that takes more with the arena is of no use.
-                let is_needed = most.0 && place < NEEDED_RESERVES && clock.has(Duration::ZERO);
-                if !is_needed && !effort.has_time_for_a_file() {
-                    clock.leave_out(LeftOut::Reserves);
-                    break;
-                }
-                let Some(tried) = other(&LoweringOptions { reserve, ..options })? else {
-                    clock.leave_out(LeftOut::Reserves);
-                    break;
-                };
-                let (is_higher, square) = self.in_the_arena(&tried.1)?;
-                let is_kept = highest.is_none_or(|highest| tried.1.peak_bytes <= highest);
-                if tried.0.report.reserved > 0 && is_kept && (is_higher, square) <= most {
-                    // Of those that are as good, the smallest.
-                    (most, best) = ((is_higher, square.saturating_sub(1)), tried);
-                }
-            }
+        if request.arena && may.reserve && options.shapes != Shapes::Static {
+            best = self.with_reserve(&graph, effort, &options, best)?;
         }
         let (lowered, prediction) = best;
         Ok(Planned {
@@ -204,6 +134,83 @@ impl Task<'_> {
             lowered,
             prediction,
         })
+    }
+
+    /// Writes another form, with changed options, where there is time for it, and keeps it if it is better; whether it is, where it was written.
+    fn try_form(
+        &self,
+        graph: &Graph,
+        effort: &Effort<'_, '_>,
+        (options, best): (&mut LoweringOptions, &mut Form),
+        change: impl Fn(&mut LoweringOptions),
+        is_better: impl Fn(&Form, &Form) -> Result<bool, DeployError>,
+    ) -> Result<Option<bool>, DeployError> {
+        if !effort.limit_allows_a_file(1.0) {
+            return Ok(None);
+        }
+        let mut other = *options;
+        change(&mut other);
+        let Some(tried) = self.other(graph, &other, effort)? else {
+            return Ok(None);
+        };
+        let is_better = is_better(&tried, best)?;
+        if is_better {
+            (*options, *best) = (other, tried);
+        }
+        Ok(Some(is_better))
+    }
+
+    /// The best form with bytes reserved for the memory arena, or `best` without where that does not pay.
+    fn with_reserve(
+        &self,
+        graph: &Graph,
+        effort: &Effort<'_, '_>,
+        options: &LoweringOptions,
+        mut best: Form,
+    ) -> Result<Form, DeployError> {
+        let clock = effort.clock;
+        let (is_higher, square) = self.in_the_arena(&best.1)?;
+        let mut most = (
+            is_higher,
+            square / 1_000_000 * LEAST_GAIN_PERMILLE * LEAST_GAIN_PERMILLE,
+        );
+        // A reserve is for the arena; the budget is about the peak without it.
+        let highest = self.highest().map(|highest| highest.max(best.1.peak_bytes));
+        for (place, reserve) in reserves(best.1.peak_bytes.min(self.fillable())).enumerate() {
+            if clock.is_cancelled() {
+                break;
+            }
+            // A file that takes more with the arena is of no use.
+            let is_needed = most.0 && place < NEEDED_RESERVES && clock.has(Duration::ZERO);
+            let tried = match is_needed || effort.has_time_for_a_file() {
+                true => self.other(graph, &LoweringOptions { reserve, ..*options }, effort)?,
+                false => None,
+            };
+            let Some(tried) = tried else {
+                clock.leave_out(LeftOut::Reserves);
+                break;
+            };
+            let (is_higher, square) = self.in_the_arena(&tried.1)?;
+            let is_kept = highest.is_none_or(|highest| tried.1.peak_bytes <= highest);
+            if tried.0.report.reserved > 0 && is_kept && (is_higher, square) <= most {
+                // Of those that are as good, the smallest.
+                (most, best) = ((is_higher, square.saturating_sub(1)), tried);
+            }
+        }
+        Ok(best)
+    }
+
+    /// Another form of a file; `None` at the end of the time.
+    fn other(
+        &self,
+        graph: &Graph,
+        options: &LoweringOptions,
+        effort: &Effort<'_, '_>,
+    ) -> Result<Option<Form>, DeployError> {
+        match self.write(graph, Some(options), effort, true) {
+            Err(DeployError::CutOff) => Ok(None),
+            written => written.map(Some),
+        }
     }
 
     /// The file of a rewritten graph, the model as it is without `options`, and what the runtime takes for it; where there `is_other` one,
@@ -214,12 +221,14 @@ impl Task<'_> {
         options: Option<&LoweringOptions>,
         effort: &Effort<'_, '_>,
         is_other: bool,
-    ) -> Result<(Lowered, Prediction), DeployError> {
+    ) -> Result<Form, DeployError> {
         let started = Instant::now();
-        let onnx = self.request.onnx(self.written())?;
-        let layout = self
-            .portable
-            .map_or_else(Cow::default, |portable| Cow::Borrowed(&portable.layout));
+        let opened = self.opened();
+        let onnx = self.context.request.onnx(opened.written())?;
+        let layout = opened
+            .laid_out
+            .as_ref()
+            .map_or_else(Cow::default, |laid_out| Cow::Borrowed(&laid_out.mapping.layout));
         effort.clock.begins(Activity::Lower, "");
         let mut lowered = match options {
             Some(options) => remat_onnxruntime_lower::lower(onnx, rewritten, options, &layout)?,
@@ -235,38 +244,42 @@ impl Task<'_> {
         Ok((lowered, prediction))
     }
 
-    /// The model whose nodes are written.
-    pub(crate) fn written(&self) -> &Model {
-        self.portable.map_or(self.model, |portable| &portable.model)
-    }
-
-    /// Its graph with the plan applied.
+    /// The graph of the written model with the plan applied.
     fn rewritten(&self, solution: &Solution) -> Result<Graph, DeployError> {
-        let rewritten = match self.portable {
-            Some(portable) => remat::rewrite(&portable.model, &portable.solution(solution)?)?,
-            None => remat::rewrite(self.model, solution)?,
+        let rewritten = match &self.opened().laid_out {
+            Some(laid_out) => remat::rewrite(&laid_out.model, &laid_out.solution(solution)?)?,
+            None => remat::rewrite(self.model(), solution)?,
         };
-        rewritten.ok_or_else(|| self.request.refused())
+        rewritten.ok_or_else(|| self.context.request.refused())
     }
 
-    /// What the runtime takes for a file that was made from `rewritten`; [`DeployError::CutOff`] where `is_over` says so on the way.
+    /// What the runtime takes for a file that was made from `rewritten`; [`DeployError::CutOff`] where `is_over` says so on the way. Where the
+    /// runtime changes the layout of files when it loads them, it loads this one, and saves what runs.
     fn simulate(
         &self,
         rewritten: &Graph,
         lowered: &Lowered,
         is_over: &dyn Fn() -> bool,
     ) -> Result<Prediction, DeployError> {
+        let request = self.context.request;
+        let may_branch = self.candidate.lowering.branch && request.arena && request.order == OrderHint::Any;
         let run = Simulated {
-            may_be_in_branch: self.may_branch && lowered.fits_in_branch(),
+            may_be_in_branch: may_branch && lowered.fits_in_branch(),
             is_over,
         };
-        match &self.loader {
-            Some(loader) => {
-                let (model, device) = (self.request.onnx(self.written())?, self.request.load.device()?);
-                loader.simulate(model, rewritten, lowered, &device, &run)
-            }
-            None => simulate(self.model, rewritten, lowered, self.request.order, &run),
-        }
+        let Some(bench) = self.context.bench.filter(|_| self.opened().loads_to_simulate) else {
+            return Ok(simulate(self.model(), rewritten, lowered, request.order, &run)?);
+        };
+        let loaded = self.context.scratch.join("loaded.onnx");
+        let onnx = request.onnx(self.opened().written())?;
+        laid_out(&bench.first_runner(), onnx, &lowered.proto, &loaded)?;
+        Ok(simulate_loaded(
+            &loaded,
+            rewritten,
+            lowered,
+            &request.load.device()?,
+            &run,
+        )?)
     }
 
     /// What the model is predicted to take without a plan.
@@ -274,23 +287,34 @@ impl Task<'_> {
     /// # Errors
     /// [`DeployError::Onnx`] if it cannot be read back, which would be a bug.
     pub(crate) fn without_plan(&self) -> Result<&Prediction, DeployError> {
-        if let Some(known) = self.without_plan.get() {
+        let opened = self.opened();
+        if let Some(known) = opened.without_plan.get() {
             return Ok(known);
         }
-        let prediction = match self.loader {
-            Some(_) => {
-                let as_it_is = as_it_is(self.request.onnx(self.written())?);
-                self.simulate(&self.rewritten(&Solution::baseline(self.model)?)?, &as_it_is, &|| false)?
-            }
-            None => simulated(self.model, self.request.order)?,
+        let prediction = if opened.loads_to_simulate {
+            let as_it_is = as_it_is(self.context.request.onnx(opened.written())?);
+            self.simulate(
+                &self.rewritten(&Solution::baseline(&opened.model)?)?,
+                &as_it_is,
+                &|| false,
+            )?
+        } else {
+            simulated(&opened.model, self.context.request.order)?
         };
-        Ok(self.without_plan.get_or_init(|| prediction))
+        Ok(opened.without_plan.get_or_init(|| prediction))
+    }
+
+    /// The most that a file may be predicted to take, where there is a budget: that, less the calibration margin.
+    fn highest(&self) -> Option<u64> {
+        let budget = self.context.budget()?;
+        Some(budget.saturating_sub(self.candidate.margin))
     }
 
     /// How well a file suits the arena, the less the better: whether it takes more than the model without a plan, where the arena will be
     /// on, then [`Prediction::arena_square`].
     pub(crate) fn in_the_arena(&self, prediction: &Prediction) -> Result<(bool, u128), DeployError> {
-        let is_higher = self.request.arena && self.higher_in_the_arena(prediction, &Measured::default())?.is_some();
+        let is_on = self.context.request.arena;
+        let is_higher = is_on && self.higher_in_the_arena(prediction, &Measured::default())?.is_some();
         Ok((is_higher, prediction.arena_square()))
     }
 
@@ -301,15 +325,16 @@ impl Task<'_> {
         prediction: &Prediction,
         measured: &Measured,
     ) -> Result<Option<HigherPeak>, DeployError> {
-        let [before, after] = [self.without_plan()?, prediction].map(|prediction| prediction.arena_peaks(measured));
+        let [before, after] =
+            [self.without_plan()?, prediction].map(|prediction| Measured::predicted_with_arena(prediction, measured));
         Ok(after.higher_with_arena(&before, Basis::Predicted))
     }
 
     /// Bytes that are filled in the time that a reserve may take.
     fn fillable(&self) -> u64 {
-        let device = self.request.load.device();
+        let device = self.context.request.load.device();
         let bandwidth = device.map_or(0, |device| device.memory_bytes_per_s / 10);
-        let nanoseconds = self.model.baseline().duration / 1_000 * MOST_FILLING_PERMILLE;
+        let nanoseconds = self.model().baseline().duration / 1_000 * MOST_FILLING_PERMILLE;
         let bytes = u128::from(bandwidth) * u128::from(nanoseconds) / 1_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }

@@ -1,106 +1,78 @@
 //! From a model and a budget to a file that is known to run in ONNX Runtime as predicted: [`deploy`].
 //!
-//! A deployment is a state machine (`deploy`). Each box is a state, and beside it stands the file that does its work:
+//! A deployment is one loop over candidates, which are data:
 //!
 //! ```text
-//!               next lowering strategy (strategy)
-//!                        |
-//!                        v       cannot be fused
-//!        +-----------> Open ---------------------+
-//!        |            (open)                     |
-//!        |               | model                 |
-//!        |               v                       |
-//!        |    +-------> Plan                     |
-//!        |    |       (attempt)                  |
-//!        |    |          | time, calibration     |
-//!        |    |          | margin                |
-//!        |    |          v                       |
-//!        |    |        Search <--+ prediction    |
-//!        |    |   (round, file,  | exceeds the   |
-//!        |    |    simulate) ----+ budget        |
-//!        |    |          | plan, file, predicted |
-//!        |    |          v peak                  |
-//!        |    +------- Verify ------------------>|
-//!        |  measured  (measure)  other bits,     |
-//!        |  peak above   |       higher peak     |
-//!        |  prediction   | best file             |
-//!        |               v                       v
-//!        |           Complete ------------->  Reject
-//!        |           (measure)  more with  (rejection)
-//!        |               |      the arena        |
-//!        |               v                       |
-//!        |             Done: the output is       |
-//!        |             written                   |
-//!        +---------------------------------------+
+//!   Candidate { opened: the model of a strategy, plan, margin, lowering: { branch, static shapes, anchors, reserve } }
+//!
+//!   models --> candidate --> plan --> file --> predicted --> measured --> kept --> the best of them is completed, and written
+//!      ^          ^       (search)  (file)   (simulate)    (measure)    (kept)            |
+//!      |          |                                           |                           |
+//!      |          +---- the same plan with less in the file --+---------------------------+
+//!      |          |     (a table: relax)                                                  |
+//!      |          +---- another plan: a margin, or more time (kept)                       |
+//!      +--------------- other tiles, or the next strategy (models) -----------------------+
 //! ```
 //!
 //! What the runtime makes of a file is first simulated ([`Prediction`]), then measured ([`Check`]). Without a runtime at hand nothing is fused and
-//! nothing measured: Verify leads to Done.
+//! nothing measured: the first file of which nothing bad is predicted is the result.
 //!
-//! With the arena on and no budget in bytes, a file that takes more than the model as it came is rejected too: by what was measured, or where
+//! What must hold of every file that is written stands in one place (`KnownFile::first_broken`): its bits are those of the original model, it
+//! takes no more memory than that in any setting, and it keeps the budget. With the arena on and no budget in bytes that holds by what was measured, or where
 //! there is no time or no runtime to measure it, by what is predicted of both. A budget is about the peak with the arena off; under one,
 //! files that take no more with the arena are preferred, and none is rejected for it.
 //!
-//! A budget in per cent is a share of what the runtime takes for the model as it came (`baseline`). Where no plan for the model of a strategy
-//! keeps a budget, or its best file does not, the next strategy is tried; of files that exceed it, the closest is the result.
+//! Which file is the best stands in one place, too (`Rank`): closer to the budget, no more than the original model with the arena, within the limit of
+//! time, then the least time under a budget, else the lowest peak. A budget in per cent is a share of what the runtime takes for the original model
+//! (`original`). Where no plan for the model of a strategy keeps a budget, or its best file does not, the next strategy is tried; of files that
+//! exceed it, the closest is the result.
 //!
-//! Of models with stretches tile by tile (`fission`) several are measured: from Complete another one leads to Plan, as long as it is estimated to take
-//! less and there is time, and the file of the lowest measured peak within the limit of time is the result. Where additions follow convolutions of
-//! constant weights, they are planned as the runtime lays them out, as in the strategy for layouts.
+//! Of models with stretches tile by tile (`tiles`) several are measured, as long as another one is estimated to take less and there is time. Where
+//! additions follow convolutions of constant weights, they are planned as the runtime lays them out, as in the strategy for layouts.
 //!
-//! All of it shares one limit (`clock`). A first plan is measured early, so that there is a file to write whenever the time is over. From
-//! then on an error in Plan or Search leads to Complete, with the best file so far.
+//! All of it shares one limit (`clock`, where all shares of it stand). A first plan is measured early, so that there is a file to write whenever the
+//! time is over. From then on an error is no reason to end without it.
 
 mod arena_off;
-mod arena_plan;
-mod attempt;
-mod baseline;
-mod bodies;
-mod carry;
+mod candidate;
+mod check;
 mod clock;
+mod context;
 mod deploy;
+mod deployment;
 mod error;
 mod file;
-mod fission;
-mod given;
-mod lasting;
+mod kept;
 mod layout;
 mod measure;
+mod models;
 mod offer;
 mod open;
-mod padding;
+mod original;
 mod peaks;
-mod profile;
+mod relax;
 mod request;
-mod round;
-mod setting;
-mod settings;
-mod simulate;
-mod sizes;
-mod snippet;
+mod search;
 mod strategy;
-mod sums;
+mod tiles;
 
 pub use arena_off::ArenaOff;
-pub use arena_plan::{
-    ArenaCase, ArenaCaseReport, ArenaPlanRequest, ArenaPlanned, arena_library_path, arena_plan_path, plan_arena,
-};
-pub use baseline::{with_baseline, with_simulated_baseline};
-pub use bodies::{PlannedBodies, with_planned_bodies};
+pub use check::{Check, Outputs};
 pub use clock::LeftOut;
 pub use deploy::deploy;
-pub use error::{ArenaPlanError, DeployError, Rejected, Rejection};
-pub use given::{open_for_plan, order_for_plan};
-pub use measure::{Check, Outputs};
+pub use deployment::{Deployment, Offer};
+pub use error::{DeployError, Rejected, Rejection};
+pub use layout::Padding;
 pub use offer::offer;
-pub use open::padding;
-pub use padding::Padding;
-pub use peaks::{Basis, HigherPeak, Measured, Peak};
-pub use profile::{ProfileRequest, measured_profile};
+pub use open::{open_for_plan, order_for_plan, padding};
+pub use original::{open_model, with_baseline};
+pub use peaks::{Basis, HigherPeak, Measured, Missed, Peak};
 pub use remat_onnxruntime_lower::{OrderHint, Shapes};
-pub use request::{DeployRequest, Deployment, Missed, Offer, Profiler};
-pub use setting::{Setting, SettingBytes, SettingOptions, SettingTried, SettingsTried};
-pub use settings::{SettingsRequest, try_settings};
-pub use simulate::Prediction;
-pub use sizes::open_model;
+pub use remat_onnxruntime_observe::{
+    ArenaCase, ArenaCaseReport, ArenaPlanError, ArenaPlanRequest, ArenaPlanned, ProfileRequest, Setting, SettingBytes,
+    SettingOptions, SettingTried, SettingsRequest, SettingsTried, arena_library_path, arena_plan_path,
+    measured_profile, plan_arena, try_settings,
+};
+pub use remat_onnxruntime_predict::{PlannedBodies, Prediction, with_planned_bodies, with_simulated_baseline};
+pub use request::{DeployRequest, Profiler};
 pub use strategy::Strategy;

@@ -1,101 +1,261 @@
-//! The model that a strategy starts from: the input, or what the runtime makes of it when it fuses nodes.
+//! The models that files are made of: the input, what the runtime makes of it when it fuses nodes and lays out images, and that for a plan that is
+//! given.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use remat::{LoadOptions, Model, ReadError, SaveError};
+use remat::{Error, LoadOptions, Model, ReadError, SaveError, Setting, contradiction};
 use remat_files::ScratchFolder;
-use remat_onnx::proto::ModelProto;
-use remat_onnx::{OnnxModel, rename_values};
-use remat_onnxruntime_lower::OrderHint;
+use remat_onnx::proto::{GraphProto, ModelProto};
+use remat_onnx::{OnnxError, OnnxModel, rename_values};
+use remat_onnxruntime_lower::{OrderHint, canonicalize_names, put_sums_first};
+use remat_onnxruntime_observe::map_to_fused;
+use remat_onnxruntime_predict::BodyWriter;
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
 use remat_plan::PlanFile;
 use remat_solve::Activity;
 use rustc_hash::FxHashMap;
 
-use crate::bodies::apply::BodyWriter;
-use crate::carry::{carried, open_carried};
 use crate::clock::Clock;
-use crate::lasting::make_lasting;
-use crate::layout::Portable;
+use crate::context::Context;
+use crate::error::DeployError;
+use crate::layout::LaidOut;
+use crate::layout::Padding;
 use crate::measure::Bench;
-use crate::padding::Padding;
-use crate::sizes::{looked_at, open_model};
+use crate::original::{looked_at, open_model};
+use crate::request::DeployRequest;
 use crate::strategy::{LAID_OUT, is_laid_out};
-use crate::sums::put_sums_first;
-use crate::{DeployError, DeployRequest};
 
-/// Opens the input; if it `fuses`, the runtime fuses its nodes first.
-pub(crate) fn open(
-    request: &DeployRequest<'_>,
-    bench: Option<&Bench<'_, '_>>,
-    fuses: bool,
-    clock: &Clock<'_>,
-    scratch: &Path,
-) -> Result<Model, DeployError> {
-    let mut path = request.input.to_owned();
-    let mut load = request.load.clone();
-    if let Some(bench) = bench.filter(|_| fuses) {
-        // A data file is called after it, and goes to the folder of the output.
-        let runner = bench.first_runner();
-        path = clock.during(Activity::Fuse, "", || {
-            fuse(&runner, request.input, request.output.unwrap_or(request.input), scratch)
-        })?;
-        load = carried(request.input, &path, load)?;
+/// Has the runtime make something of a model, and opens that.
+struct Maker<'m> {
+    host: &'m Host,
+    limits: ChildLimits<'m>,
+    input: &'m Path,
+    load: &'m LoadOptions,
+    /// Where files on the way go.
+    scratch: &'m Path,
+}
+
+impl Maker<'_> {
+    fn runner(&self) -> Runner<'_> {
+        self.host.runner(self.limits)
     }
-    if let Some(profiler) = request.profile {
-        load.profile = Some(clock.during(Activity::Measure, "every op", || profiler(&path))?);
+
+    /// The model with its nodes fused, in a file with the name of `named`.
+    fn fused(&self, named: &Path) -> Result<PathBuf, DeployError> {
+        fuse(&self.runner(), self.input, named, self.scratch)
     }
-    clock.begins(Activity::Import, "");
-    match bench.filter(|_| fuses) {
-        Some(bench) => {
-            let model = open_carried(&path, load, Some(bench.first_runtime()))?;
-            Ok(model.fused_by(runtime_name(bench.host)))
+
+    /// What the runtime lays a model out to where everything is optimized, with names that are the same each time.
+    fn laid_out(&self, onnx: &OnnxModel) -> Result<PathBuf, DeployError> {
+        let path = self.scratch.join("laid-out.onnx");
+        laid_out(&self.runner(), onnx, onnx.proto(), &path)?;
+        changed(path, self.scratch, "named", |_, graph| {
+            canonicalize_names(graph, &onnx.proto().graph);
+            true
+        })
+    }
+
+    /// What of `load` is about a file that the runtime made of the model.
+    fn load(&self, path: &Path) -> Result<LoadOptions, DeployError> {
+        Ok(map_to_fused(self.input, path, self.load.clone())?)
+    }
+
+    fn open(&self, path: &Path) -> Result<Model, DeployError> {
+        self.open_with(path, self.load(path)?)
+    }
+
+    /// Opens a file. Dimensions of values that the runtime dropped are given in vain.
+    fn open_with(&self, path: &Path, mut load: LoadOptions) -> Result<Model, DeployError> {
+        loop {
+            match open_model(path, &load, Some((self.host, self.limits))) {
+                Err(DeployError::Pipeline(Error::Read(ReadError::Onnx(OnnxError::UnknownDim { name, .. }))))
+                    if load.dims.remove(&name).is_some() =>
+                {
+                    load.fixed_dims.remove(&name);
+                }
+                other => return other,
+            }
         }
-        None => open_model(&path, &load, bench.map(Bench::first_runtime)),
+    }
+
+    fn runtime(&self) -> String {
+        format!("ONNX Runtime {}", self.host.version)
+    }
+
+    /// The same where images are laid out.
+    fn runtime_with_layout(&self) -> String {
+        format!("{}{LAID_OUT}", self.runtime())
     }
 }
 
-/// The model at `input` after the runtime fused its nodes within `limits`, with subgraphs and tiles as `plan` has them, and laid out if the plan for
-/// it was made `by` a deployment that did, as a deployment plans on it.
+impl<'c> Context<'c, '_> {
+    fn maker<'m>(&'m self, bench: &'m Bench<'_, '_>) -> Maker<'m> {
+        let (host, limits) = bench.first_runtime();
+        Maker {
+            host,
+            limits,
+            input: self.request.input,
+            load: self.request.load,
+            scratch: self.scratch,
+        }
+    }
+}
+
+/// Opens the input.
+///
+/// # Errors
+/// Those of [`Model::open`].
+pub(crate) fn open_input(
+    request: &DeployRequest<'_>,
+    bench: Option<&Bench<'_, '_>>,
+    clock: &Clock<'_>,
+) -> Result<Model, DeployError> {
+    let mut load = request.load.clone();
+    profiled(request, clock, request.input, &mut load)?;
+    clock.begins(Activity::Import, "");
+    open_model(request.input, &load, bench.map(Bench::first_runtime))
+}
+
+/// Costs of the model at `path`, where those are measured.
+fn profiled(
+    request: &DeployRequest<'_>,
+    clock: &Clock<'_>,
+    path: &Path,
+    load: &mut LoadOptions,
+) -> Result<(), DeployError> {
+    if let Some(profiler) = request.profile {
+        load.profile = Some(clock.during(Activity::Measure, "every op", || profiler(path))?);
+    }
+    Ok(())
+}
+
+/// Opens the input; if it `fuses`, the runtime fuses its nodes first.
 ///
 /// # Errors
 /// [`DeployError::Runtime`] and those of [`Model::open`].
-pub(crate) fn open_fused(
-    (host, limits): (&Host, ChildLimits<'_>),
-    input: &Path,
-    (load, order): (&LoadOptions, OrderHint),
-    by: &str,
-    plan: &PlanFile,
-) -> Result<Model, DeployError> {
-    let scratch = scratch_folder()?;
-    let runner = host.runner(limits);
-    let (path, runtime) = (fuse(&runner, input, input, scratch.path())?, Some((host, limits)));
-    let open = |path: &Path| open_carried(path, carried(input, path, load.clone())?, runtime);
-    let name = runtime_name(host);
-    let tiling = plan.setup.as_ref().and_then(|setup| setup.tiling.as_ref());
-    if !is_laid_out(by) {
-        let writer = BodyWriter { load, order };
-        let model = open(&path)?.fused_by(name);
-        let model = writer.bodies_of(&model, plan)?.unwrap_or(model);
-        return Ok(match tiling {
-            Some(tiling) => model.tiled(tiling, load)?,
-            None => model,
-        });
+pub(crate) fn open(context: &Context<'_, '_>, fuses: bool) -> Result<Model, DeployError> {
+    let (request, clock) = (context.request, context.clock);
+    let Some(bench) = context.bench.filter(|_| fuses) else {
+        return open_input(request, context.bench, clock);
+    };
+    let maker = context.maker(bench);
+    // A data file is called after it, and goes to the folder of the output.
+    let named = request.output.unwrap_or(request.input);
+    let path = clock.during(Activity::Fuse, "", || maker.fused(named))?;
+    let mut load = maker.load(&path)?;
+    profiled(request, clock, &path, &mut load)?;
+    clock.begins(Activity::Import, "");
+    Ok(maker.open_with(&path, load)?.fused_by(maker.runtime()))
+}
+
+/// The `fused` model as the runtime lays it out where everything is optimized, and how that is written; the fused model itself where that
+/// changes nothing.
+///
+/// # Errors
+/// [`DeployError::Runtime`] and those of [`Model::open`].
+pub(crate) fn lay_out(
+    context: &Context<'_, '_>,
+    fused: Model,
+) -> Result<Result<(Model, LaidOut), Box<Model>>, DeployError> {
+    let (request, clock) = (context.request, context.clock);
+    let Some(bench) = context.bench else {
+        return Ok(Err(Box::new(fused)));
+    };
+    let maker = context.maker(bench);
+    let onnx = request.onnx(&fused)?;
+    let path = clock.during(Activity::Fuse, "", || maker.laid_out(onnx))?;
+    let mut load = LoadOptions {
+        profile: None,
+        ..maker.load(&path)?
+    };
+    profiled(request, clock, &path, &mut load)?;
+    clock.begins(Activity::Import, "");
+    let mut model = maker.open_with(&path, load.clone())?;
+    let mut laid_out_model = match LaidOut::of(Box::new(fused), &model) {
+        Ok(found) => found,
+        Err(fused) => return Ok(Err(fused)),
+    };
+    if request.load.profile.is_some() && request.profile.is_none() {
+        let stated = maker.load(&context.scratch.join(TO_LOAD))?.profile;
+        load.profile = stated.map(|file| laid_out_model.profile(&model, file));
+        model = maker.open_with(&path, load)?;
     }
-    let laid_out_path = scratch.path().join("laid-out.onnx");
-    let lay_out = |model: &OnnxModel| {
-        laid_out(&runner, model, model.proto(), &laid_out_path)?;
-        open(&with_lasting_names(&laid_out_path, model.proto(), scratch.path())?)
+    let loaded = context.scratch.join("loaded.onnx");
+    laid_out_model.state_shapes(|onnx, proto| {
+        clock.during(Activity::Fuse, "", || laid_out(&maker.runner(), onnx, proto, &loaded))?;
+        Ok(OnnxModel::open(&loaded, &looked_at())?)
+    })?;
+    if laid_out_model.model.tiling().is_some() {
+        model = model.laid_out_from(&laid_out_model.model);
+    }
+    Ok(Ok((model.fused_by(maker.runtime_with_layout()), laid_out_model)))
+}
+
+/// Opens a model as it was read when the plan was made. Of `options`, what is set must not contradict the plan. `runtime` is where models run, and how
+/// long they may, for plans that are about the graph which it makes of the model.
+///
+/// # Errors
+/// Those of [`Model::open`] and [`LoadOptions::for_plan`]; [`DeployError::FusedPlan`] for a plan that needs the runtime where there is none.
+pub fn open_for_plan(
+    path: &Path,
+    options: &LoadOptions,
+    plan: &PlanFile,
+    runtime: Option<(&Host, ChildLimits<'_>)>,
+) -> Result<Model, DeployError> {
+    let load = &options.for_plan(plan)?;
+    let order = order_for_plan(None, Some(plan))?;
+    let setup = plan.setup.as_ref();
+    let tiling = setup.and_then(|setup| setup.tiling.as_ref());
+    let writer = BodyWriter { load, order };
+    let planned_inside = |model: Model| -> Result<Model, DeployError> {
+        let model = writer.bodies_of(&model, plan)?.unwrap_or(model);
+        match tiling {
+            Some(tiling) => Ok(model.tiled(tiling, load)?),
+            None => Ok(model),
+        }
     };
-    let name = format!("{name}{LAID_OUT}");
+    let Some(by) = setup.and_then(|setup| setup.fused_by.as_ref()) else {
+        return planned_inside(open_model(path, load, runtime)?);
+    };
+    let (host, limits) = runtime.ok_or_else(|| DeployError::FusedPlan { by: by.clone() })?;
+    let scratch = scratch_folder()?;
+    let maker = Maker {
+        host,
+        limits,
+        input: path,
+        load,
+        scratch: scratch.path(),
+    };
+    let fused = maker.fused(path)?;
+    if !is_laid_out(by) {
+        return planned_inside(maker.open(&fused)?.fused_by(maker.runtime()));
+    }
     let Some(tiling) = tiling else {
-        let fused = OnnxModel::open(&path, &looked_at())?;
-        return Ok(lay_out(&fused)?.fused_by(name));
+        let fused = OnnxModel::open(&fused, &looked_at())?;
+        let model = maker.open(&maker.laid_out(&fused)?)?;
+        return Ok(model.fused_by(maker.runtime_with_layout()));
     };
-    let tiled = open(&path)?.tiled(tiling, load)?;
+    let tiled = maker.open(&fused)?.tiled(tiling, load)?;
     let onnx = tiled.onnx().ok_or(DeployError::NoRuntime)?;
-    Ok(lay_out(onnx)?.laid_out_from(&tiled).fused_by(name))
+    let model = maker.open(&maker.laid_out(onnx)?)?;
+    Ok(model.laid_out_from(&tiled).fused_by(maker.runtime_with_layout()))
+}
+
+/// The execution orders that a file is made for: what is given, else what the file of the plan was made for, else any.
+///
+/// # Errors
+/// `Contradiction` if the plan says something else.
+pub fn order_for_plan(given: Option<OrderHint>, plan: Option<&PlanFile>) -> Result<OrderHint, DeployError> {
+    let made_for = plan.and_then(|plan| plan.setup.as_ref()?.order_hint.as_deref());
+    match (given, made_for) {
+        (Some(given), Some(plan)) if given.name() != plan => {
+            Err(contradiction(Setting::OrderHint, given.name(), plan).into())
+        }
+        (Some(given), _) => Ok(given),
+        (None, Some("priority")) => Ok(OrderHint::Priority),
+        (None, _) => Ok(OrderHint::Any),
+    }
 }
 
 /// What blocks of channels fill the memory with in the model at `input`, which takes `peak` bytes as it is, where everything is optimized; `None`
@@ -110,18 +270,18 @@ pub fn padding(
     peak: u64,
 ) -> Result<Option<Padding>, DeployError> {
     let scratch = scratch_folder()?;
-    let runner = host.runner(limits);
-    let fused_path = fuse(&runner, input, input, scratch.path())?;
-    let open = |path: &Path| open_carried(path, carried(input, path, load.clone())?, Some((host, limits)));
-    let fused = OnnxModel::open(&fused_path, &looked_at())?;
-    let path = scratch.path().join("laid-out.onnx");
-    laid_out(&runner, &fused, fused.proto(), &path)?;
-    let ops = open(&with_lasting_names(&path, fused.proto(), scratch.path())?)?;
-    let nodes = open(&fused_path)?;
-    Ok(ops
-        .graph()
-        .zip(nodes.graph())
-        .and_then(|(ops, nodes)| Padding::of(ops, nodes, peak)))
+    let maker = Maker {
+        host,
+        limits,
+        input,
+        load,
+        scratch: scratch.path(),
+    };
+    let path = maker.fused(input)?;
+    let ops = maker.open(&maker.laid_out(&OnnxModel::open(&path, &looked_at())?)?)?;
+    let nodes = maker.open(&path)?;
+    let graphs = ops.graph().zip(nodes.graph());
+    Ok(graphs.and_then(|(ops, nodes)| Padding::of(ops, nodes, peak)))
 }
 
 /// The file that the runtime loads to save what it makes of it.
@@ -136,71 +296,14 @@ pub(crate) fn laid_out(
 ) -> Result<(), DeployError> {
     let written = path.with_file_name(TO_LOAD);
     model.save_proto(proto, &written)?;
-    Ok(remat_onnxruntime_run::optimize(
-        runner,
-        &written,
-        OptimizationLevel::All,
-        path,
-    )?)
-}
-
-/// The `fused` model as the runtime lays it out where everything is optimized, and how that is written; the fused model itself where that
-/// changes nothing.
-///
-/// # Errors
-/// [`DeployError::Runtime`] and those of [`Model::open`].
-pub(crate) fn lay_out(
-    request: &DeployRequest<'_>,
-    bench: &Bench<'_, '_>,
-    fused: Model,
-    clock: &Clock<'_>,
-    scratch: &Path,
-) -> Result<Result<(Model, Portable), Box<Model>>, DeployError> {
-    let [path, loaded] = ["laid-out.onnx", "loaded.onnx"].map(|name| scratch.join(name));
-    let lay_out = |onnx: &OnnxModel, proto: &ModelProto, path: &Path| {
-        clock.during(Activity::Fuse, "", || {
-            laid_out(&bench.first_runner(), onnx, proto, path)
-        })
-    };
-    let onnx = request.onnx(&fused)?;
-    lay_out(onnx, onnx.proto(), &path)?;
-    let path = with_lasting_names(&path, onnx.proto(), scratch)?;
-    let mut load = carried(request.input, &path, request.load.clone())?;
-    load.profile = match request.profile {
-        Some(profiler) => Some(clock.during(Activity::Measure, "every op", || profiler(&path))?),
-        None => None,
-    };
-    clock.begins(Activity::Import, "");
-    let runtime = Some(bench.first_runtime());
-    let mut model = open_carried(&path, load.clone(), runtime)?;
-    let name = format!("{}{LAID_OUT}", runtime_name(bench.host));
-    let mut portable = match Portable::of(Box::new(fused), &model) {
-        Ok(portable) => portable,
-        Err(fused) => return Ok(Err(fused)),
-    };
-    let stated = request.load.profile.as_ref().filter(|_| request.profile.is_none());
-    if stated.is_some() {
-        let fused = scratch.join(TO_LOAD);
-        load.profile = carried(request.input, &fused, request.load.clone())?
-            .profile
-            .map(|file| portable.profile(&model, file));
-        model = open_carried(&path, load, runtime)?;
-    }
-    portable.decide(|portable, proto| {
-        lay_out(request.onnx(&portable.model)?, proto, &loaded)?;
-        Ok(OnnxModel::open(&loaded, &looked_at())?)
-    })?;
-    let model = match portable.model.tiling() {
-        Some(_) => model.laid_out_from(&portable.model),
-        None => model,
-    };
-    Ok(Ok((model.fused_by(name), portable)))
+    let optimized = remat_onnxruntime_run::optimize(runner, &written, OptimizationLevel::All, path);
+    optimized.map_err(Into::into)
 }
 
 /// A folder for files on the way, which goes with the value.
 pub(crate) fn scratch_folder() -> Result<ScratchFolder, DeployError> {
     let error = SaveError::io("a temporary folder".as_ref());
-    ScratchFolder::new("deploy-").map_err(|source| remat::Error::from(error(source)).into())
+    ScratchFolder::new("deploy-").map_err(|source| Error::from(error(source)).into())
 }
 
 /// What the runtime makes of the model at `input` when it fuses nodes, in a file of the scratch folder with the name of `named`.
@@ -218,17 +321,26 @@ fn fuse(runner: &Runner<'_>, input: &Path, named: &Path, scratch: &Path) -> Resu
         }
         other => other?,
     }
-    with_sums_first(with_own_names(path, scratch)?, scratch)
+    // The runtime may not fuse otherwise where ops run again, nor give a name again that is taken.
+    changed(path, scratch, "own", |model, graph| {
+        let is_renamed = give_own_names(model, graph);
+        put_sums_first(graph) > 0 || is_renamed
+    })
 }
 
-/// The model at `path`, or a copy with the operands of additions in another order ([`put_sums_first`]).
-fn with_sums_first(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError> {
+/// The model at `path`, or a copy in a `folder` of its own, where something is changed in it.
+fn changed(
+    path: PathBuf,
+    scratch: &Path,
+    folder: &str,
+    change: impl FnOnce(&OnnxModel, &mut GraphProto) -> bool,
+) -> Result<PathBuf, DeployError> {
     let model = OnnxModel::open(&path, &looked_at())?;
     let mut proto = model.proto().clone();
-    if put_sums_first(proto.graph.mut_or_insert_default()) == 0 {
+    if !change(&model, proto.graph.mut_or_insert_default()) {
         return Ok(path);
     }
-    let copy = folder_in(scratch, "summed")?.join(path.file_name().unwrap_or_default());
+    let copy = folder_in(scratch, folder)?.join(path.file_name().unwrap_or_default());
     model.save_proto(&proto, &copy)?;
     Ok(copy)
 }
@@ -236,27 +348,11 @@ fn with_sums_first(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError
 /// How names begin that the runtime gives to casts. It gives them again when it loads the file, even if they are taken then.
 const CAST_NAMES: &str = "InsertedPrecisionFreeCast_";
 
-/// The model at `path`, or a copy in which no value has a name that the runtime may give again.
-fn with_own_names(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError> {
-    let bytes = std::fs::read(&path).map_err(|source| {
-        let path = path.clone();
-        remat::Error::from(ReadError::Io { path, source })
-    })?;
-    if !bytes
-        .windows(CAST_NAMES.len())
-        .any(|window| window == CAST_NAMES.as_bytes())
-    {
-        return Ok(path);
-    }
-    let model = OnnxModel::open(&path, &looked_at())?;
-    let mut proto = model.proto().clone();
-    let graph = proto.graph.mut_or_insert_default();
+/// Renames the values with names that the runtime may give again; whether there are some.
+fn give_own_names(model: &OnnxModel, graph: &mut GraphProto) -> bool {
     let fixed: HashSet<&str> = graph.output.iter().map(|value| value.name.as_str()).collect();
-    let made = graph
-        .node
-        .iter()
-        .flat_map(|node| &node.output)
-        .filter(|name| !fixed.contains(name.as_str()));
+    let made = graph.node.iter().flat_map(|node| &node.output);
+    let made = made.filter(|name| !fixed.contains(name.as_str()));
     let renamed = made.filter_map(|name| Some((name.clone(), name.strip_prefix(CAST_NAMES)?)));
     let taken = model.reserved_names();
     let own = |name: &str| {
@@ -268,27 +364,15 @@ fn with_own_names(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError>
     };
     let names: FxHashMap<String, String> = renamed.map(|(old, name)| (old, own(name))).collect();
     rename_values(graph, &names);
-    let copy = folder_in(scratch, "renamed")?.join(path.file_name().unwrap_or_default());
-    model.save_proto(&proto, &copy)?;
-    Ok(copy)
-}
-
-/// A copy of the laid-out model at `path`, which the runtime made of `before`, with names and an order that are the same each time.
-fn with_lasting_names(path: &Path, before: &ModelProto, scratch: &Path) -> Result<PathBuf, DeployError> {
-    let model = OnnxModel::open(path, &looked_at())?;
-    let mut proto = model.proto().clone();
-    make_lasting(proto.graph.mut_or_insert_default(), &before.graph);
-    let copy = folder_in(scratch, "named")?.join(path.file_name().unwrap_or_default());
-    model.save_proto(&proto, &copy)?;
-    Ok(copy)
+    !names.is_empty()
 }
 
 fn folder_in(scratch: &Path, name: &str) -> Result<PathBuf, DeployError> {
     let path = scratch.join(name);
-    std::fs::create_dir_all(&path).map_err(|source| remat::Error::from(SaveError::io(&path)(source)))?;
+    std::fs::create_dir_all(&path).map_err(|source| Error::from(SaveError::io(&path)(source)))?;
     Ok(path)
 }
 
-fn runtime_name(host: &Host) -> String {
-    format!("ONNX Runtime {}", host.version)
-}
+#[cfg(test)]
+#[path = "open_tests.rs"]
+mod tests;

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use remat_onnxruntime_lower::{LoweringOptions, OrderHint, Shapes};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -50,61 +49,53 @@ pub(crate) struct Recipe {
     pub(crate) dynamic_shapes: bool,
 }
 
+/// What strategies share that rewrite the model's own nodes.
+const PLAIN: Recipe = Recipe {
+    strategy: Strategy::Plain,
+    words: "the model's own nodes",
+    fuses: false,
+    lays_out: false,
+    tiles: false,
+    rewrites: true,
+    dynamic_shapes: true,
+};
+
+/// What strategies share for which the runtime fuses nodes first.
+const FUSED: Recipe = Recipe {
+    strategy: Strategy::Fused,
+    words: "fused by the runtime first",
+    fuses: true,
+    ..PLAIN
+};
+
 /// All strategies, in the order in which they are tried.
 const RECIPES: [Recipe; 6] = [
     Recipe {
         strategy: Strategy::Tiled,
         words: "fused by the runtime first, large stretches tile by tile",
-        fuses: true,
-        lays_out: false,
         tiles: true,
-        rewrites: true,
-        dynamic_shapes: true,
+        ..FUSED
     },
     Recipe {
         strategy: Strategy::LaidOut,
         words: "fused and laid out by the runtime first",
-        fuses: true,
         lays_out: true,
-        tiles: false,
-        rewrites: true,
-        dynamic_shapes: true,
+        ..FUSED
     },
-    Recipe {
-        strategy: Strategy::Fused,
-        words: "fused by the runtime first",
-        fuses: true,
-        lays_out: false,
-        tiles: false,
-        rewrites: true,
-        dynamic_shapes: true,
-    },
-    Recipe {
-        strategy: Strategy::Plain,
-        words: "the model's own nodes",
-        fuses: false,
-        lays_out: false,
-        tiles: false,
-        rewrites: true,
-        dynamic_shapes: true,
-    },
+    FUSED,
+    PLAIN,
     Recipe {
         strategy: Strategy::StaticShapes,
         words: "the model's own nodes, static shapes",
-        fuses: false,
-        lays_out: false,
-        tiles: false,
-        rewrites: true,
         dynamic_shapes: false,
+        ..PLAIN
     },
     Recipe {
         strategy: Strategy::Untouched,
         words: "unchanged",
-        fuses: false,
-        lays_out: false,
-        tiles: false,
         rewrites: false,
         dynamic_shapes: false,
+        ..PLAIN
     },
 ];
 
@@ -119,19 +110,6 @@ impl Strategy {
     pub(crate) fn recipe(self) -> &'static Recipe {
         &RECIPES[self as usize]
     }
-
-    /// What is written, without bytes reserved for the arena.
-    pub(crate) fn options(self, order: OrderHint) -> LoweringOptions {
-        LoweringOptions {
-            order,
-            shapes: if self.recipe().dynamic_shapes {
-                Shapes::StaticInPlace
-            } else {
-                Shapes::Static
-            },
-            reserve: 0,
-        }
-    }
 }
 
 impl fmt::Display for Strategy {
@@ -141,16 +119,5 @@ impl fmt::Display for Strategy {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_strategy_has_its_own_recipe() {
-        assert!(Strategy::all().all(|strategy| strategy.recipe().strategy == strategy));
-    }
-
-    #[test]
-    fn tiles_come_before_whole_ops() {
-        assert_eq!(Strategy::all().next(), Some(Strategy::Tiled));
-    }
-}
+#[path = "strategy_tests.rs"]
+mod tests;

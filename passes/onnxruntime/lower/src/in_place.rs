@@ -55,8 +55,8 @@ pub(crate) fn overwritten(
         let reads = node.input.iter().filter(|name| root(&roots, name) == memory).count();
         let is_last = reads == 1 && last_reader.get(memory) == Some(&place);
         // The runtime fuses it with the node before it, which then writes the result at once.
-        let is_fused =
-            row(node).fused_activation && made.get(operand.as_str()).is_some_and(|node| takes_activation(node));
+        let maker = made.get(operand.as_str());
+        let is_fused = row(node).fused_activation && maker.is_some_and(|maker| row(maker).takes_activation);
         let holds = is_last && !is_fused && is_result(memory) && is_result(result) && alike(operand, result);
         holds.then(|| (result.clone(), operand.clone()))
     };
@@ -66,9 +66,4 @@ pub(crate) fn overwritten(
 /// The value in whose memory a value lies.
 fn root<'n>(roots: &FxHashMap<&'n str, &'n str>, name: &'n str) -> &'n str {
     roots.get(name).copied().unwrap_or(name)
-}
-
-/// Whether the runtime fuses an activation into the node.
-fn takes_activation(node: &NodeProto) -> bool {
-    matches!(node.op_type.as_str(), "Conv" | "Gemm") && matches!(node.domain.as_str(), "" | "ai.onnx")
 }

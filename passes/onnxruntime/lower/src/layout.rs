@@ -10,10 +10,11 @@
 use remat_ir::{Graph, OpKind, ValueType};
 use remat_onnx::proto::{GraphProto, ValueInfoProto};
 use remat_onnx::type_proto;
+use remat_operators::operator;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Operators on blocks that are never fused into what makes their operands.
-const NEVER_FUSED: [&str; 5] = ["Conv", "FusedConv", "MaxPool", "AveragePool", "Resize"];
+/// How the runtime calls what it converts: by the result, and this.
+pub(crate) const CONVERTED: &str = "_nchwc";
 
 /// What of a model the runtime's layouts concern, by names of the model's values.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +67,7 @@ impl Layout {
         let mut found = FxHashSet::default();
         for op in rewritten.ops.iter().filter(|op| op.kind.is_run()) {
             let result = op.results().next().map(|result| &rewritten.tensors[result].name);
-            let reads_blocks = NEVER_FUSED.contains(&op.op_type.as_str())
+            let reads_blocks = operator(&op.domain, &op.op_type).blocked.is_never_fused()
                 && result.is_some_and(|result| self.in_blocks.contains(result));
             for operand in op.reads().map(|operand| &rewritten.tensors[operand].name) {
                 if !reads_blocks {

@@ -23,6 +23,7 @@
 mod anchors;
 mod branch;
 mod build;
+mod canonical;
 mod clones;
 mod dynamic_shapes;
 mod in_place;
@@ -30,7 +31,12 @@ mod layout;
 mod lower;
 mod names;
 mod schedule;
+mod sums;
+mod trace;
 mod zeros;
 
+pub use canonical::canonicalize_names;
 pub use layout::Layout;
 pub use lower::{Lowered, LoweringOptions, LoweringReport, OrderHint, Shapes, lower};
+pub use sums::put_sums_first;
+pub use trace::LayoutMapping;

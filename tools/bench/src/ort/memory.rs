@@ -59,6 +59,8 @@ impl Memory {
             level,
             dims: &load.dims,
             limits,
+            predicted: found.prediction.peak_bytes,
+            is_slow_without_arena: found.arena_off().is_some_and(|off| off.is_slow()),
         };
         let case = ArenaCase {
             dims: load.dims.clone(),
@@ -78,7 +80,7 @@ impl Memory {
         };
         Ok(Self {
             before: measure(&host.runner(limits), input, &stock, &MeasureOptions::default())?,
-            settings: try_settings(&settings, found, host, &control)?,
+            settings: try_settings(&settings, host, &control)?,
             arena: plan_arena(&plan, host, &control)?,
         })
     }

@@ -9,7 +9,7 @@ use remat::onnx::{OnnxModel, TensorFile};
 use remat::profile::{OpRecord, ProfileFile};
 use remat::solver::{Activity, Doing, Observer};
 use remat_files::{line, shown};
-use remat_onnxruntime_deploy::{ProfileRequest, measured_profile};
+use remat_onnxruntime_deploy::{DeployError, ProfileRequest, measured_profile};
 use remat_onnxruntime_run::{InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, SessionSettings};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -140,7 +140,7 @@ impl Arguments for ProfileArgs {
         let host = self.runtime.find()?;
         line.begins(&Doing::new(Activity::Measure, "every op"));
         let limits = runtime::limits(Some(self.time_limit));
-        let file = measured_profile(&host, limits, &self.input, &model, &request)?;
+        let file = measured_profile(&host, limits, &self.input, &model, &request).map_err(DeployError::from)?;
         line.finish();
         if let Some(path) = &self.output {
             files::write(path, file.to_json())?;

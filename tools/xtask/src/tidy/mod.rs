@@ -8,6 +8,7 @@ mod length;
 mod links;
 mod machine_paths;
 mod names;
+mod operators;
 mod silence;
 mod tables;
 mod unsafe_code;
@@ -17,7 +18,7 @@ use crate::workspace::{Finding, Source};
 
 /// Everything that breaks a rule, by file and line.
 pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
-    let rules: [fn(&Source) -> Vec<Finding>; 11] = [
+    let rules: [fn(&Source) -> Vec<Finding>; 12] = [
         dependencies::check,
         documentation::check,
         errors::check,
@@ -25,6 +26,7 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
         links::check,
         machine_paths::check,
         names::check,
+        operators::check,
         silence::check,
         tables::check,
         unsafe_code::check,

@@ -431,8 +431,10 @@ fn deploy(
             level: args.target.level,
             dims: &load.dims,
             limits: memory_limits(expected(&model)),
+            predicted: found.prediction.peak_bytes,
+            is_slow_without_arena: found.arena_off().is_some_and(|off| off.is_slow()),
         };
-        try_settings(&request, &found, host, &whole)
+        try_settings(&request, host, &whole).map_err(DeployError::from)
     });
     let settings = unless_interrupted("settings", settings.transpose().map_err(anyhow::Error::from))?;
     if let Some((path, settings)) = args.target.emit_settings.as_ref().zip(settings.as_ref()) {
@@ -499,7 +501,7 @@ fn plan_memory(
         cases: &cases,
         limits: memory_limits(expected),
     };
-    Ok(plan_arena(&request, host, control)?)
+    Ok(plan_arena(&request, host, control).map_err(DeployError::from)?)
 }
 
 /// A budget that no file keeps is a finding, and a prediction that a measured peak exceeds.

@@ -1,0 +1,92 @@
+//! What comes of a deployment.
+
+use remat::{Model, Solution};
+use remat_onnxruntime_lower::LoweringReport;
+use remat_onnxruntime_predict::Prediction;
+use remat_onnxruntime_run::OptimizationLevel;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::check::{Check, tolerated};
+use crate::clock::LeftOut;
+use crate::error::Rejected;
+use crate::layout::Padding;
+use crate::original::data_decides;
+use crate::peaks::Missed;
+use crate::strategy::Strategy;
+
+/// What a file takes at another level. Its bits are those of the model at that level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct Offer {
+    /// The level.
+    pub level: OptimizationLevel,
+    /// Peak of the model as it came at that level in bytes, with the memory arena off.
+    pub before: u64,
+    /// Peak of the file.
+    pub after: u64,
+}
+
+/// A model on its way to the runtime, and what is known of it.
+#[derive(Debug)]
+pub struct Deployment {
+    /// The model that was planned on: what the runtime made of the input, or the input.
+    pub model: Model,
+    /// The plan.
+    pub solution: Solution,
+    /// The budget that was asked for, where it is a number of bytes.
+    pub budget: Option<u64>,
+    /// The most time that may be added, in millionths of that of the model as it came, where there is a limit.
+    pub most_overhead: Option<u64>,
+    /// How it was written.
+    pub strategy: Strategy,
+    /// By how much the budget is missed, where no file keeps it: then this is the file that comes closest, and it is written only where that
+    /// was forced.
+    pub missed: Option<Missed>,
+    /// Whether there is a file: none where no file takes less than the model as it came, or keeps the budget.
+    pub is_written: bool,
+    /// What was tried before.
+    pub rejected: Vec<Rejected>,
+    /// What was done for the runtime.
+    pub lowering: LoweringReport,
+    /// What the simulation of the runtime says.
+    pub prediction: Prediction,
+    /// What was measured.
+    pub check: Option<Check>,
+    /// A lower level at which a file gains, where none gains at the one that was asked for.
+    pub offer: Option<Offer>,
+    /// What fills the memory because the runtime keeps it in blocks of channels, where that is so for what is written.
+    pub padding: Option<Padding>,
+    /// What there was no time for.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Deployment {
+    /// The predicted peak, in bytes, where the measured one exceeds it by more than the model of the runtime leaves out.
+    #[must_use]
+    pub fn exceeded_prediction(&self) -> Option<u64> {
+        let measured = self.check.as_ref().and_then(|check| check.after.exact)?;
+        let predicted = self.prediction.peak_bytes;
+        (measured > tolerated(predicted)).then_some(predicted)
+    }
+
+    /// Whether nothing is written because the data decides much of what a run takes, however little the file takes on the inputs that it was
+    /// measured on.
+    #[must_use]
+    pub fn is_left_to_data(&self) -> bool {
+        !self.is_written && self.strategy.recipe().rewrites && data_decides(&self.model, self.prediction.peak_bytes)
+    }
+
+    /// Whether the peak of the first run with the memory arena was measured.
+    #[must_use]
+    pub fn arena_is_measured(&self) -> bool {
+        self.check.as_ref().is_some_and(|check| check.after.stock.is_some())
+    }
+
+    /// Whether the peak of later runs with the memory arena was measured.
+    #[must_use]
+    pub fn arena_steady_is_measured(&self) -> bool {
+        self.check
+            .as_ref()
+            .is_some_and(|check| check.after.stock_steady.is_some())
+    }
+}

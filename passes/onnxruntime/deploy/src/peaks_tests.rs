@@ -1,0 +1,64 @@
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+fn peaks(first: u64, later: Option<u64>) -> Measured {
+    Measured {
+        stock: Some(first),
+        stock_steady: later,
+        ..Measured::default()
+    }
+}
+
+#[test]
+fn a_region_more_is_a_reason_to_reject_and_tables_of_the_runtime_are_none() {
+    let before = peaks(31 * MIB, Some(31 * MIB));
+    let why = |after: Measured| Some(after.higher_with_arena(&before, Basis::Measured)?.to_string());
+    assert_eq!(why(peaks(31 * MIB + 90_000, Some(15 * MIB))), None);
+    let first = why(peaks(32 * MIB, Some(15 * MIB))).unwrap();
+    assert!(first.contains("first run"), "{first}");
+    let later = why(peaks(16 * MIB, Some(33 * MIB))).unwrap();
+    assert!(later.contains("later runs"), "{later}");
+    assert_eq!(why(peaks(16 * MIB, None)), None, "what is not known is no reason");
+}
+
+#[test]
+fn one_lower_peak_is_a_gain_and_tables_of_the_runtime_are_none() {
+    let before = peaks(31 * MIB, Some(31 * MIB));
+    let is_lower = |after: Measured| after.is_lower(&before);
+    assert_eq!(is_lower(peaks(31 * MIB, Some(15 * MIB))), Some(true));
+    assert_eq!(is_lower(peaks(31 * MIB - 90_000, Some(31 * MIB))), Some(false));
+    assert_eq!(is_lower(Measured::default()), None);
+    let nothing = peaks(704, Some(1928));
+    assert_eq!(
+        peaks(704, Some(1912)).is_lower(&nothing),
+        Some(false),
+        "two runs of one model"
+    );
+}
+
+#[test]
+fn a_process_that_grows_by_more_is_a_reason_too() {
+    let process = |later| Measured {
+        resident_first_bytes: Some(31 * MIB),
+        resident_later_bytes: Some(later),
+        ..peaks(31 * MIB, Some(31 * MIB))
+    };
+    let why = |after: Measured| {
+        Some(
+            after
+                .higher_with_arena(&process(40 * MIB), Basis::Measured)?
+                .to_string(),
+        )
+    };
+    assert_eq!(why(process(44 * MIB)), None, "no two runs grow by the same");
+    let more = why(process(60 * MIB)).unwrap();
+    assert!(more.contains("the process grows"), "{more}");
+}
+
+#[test]
+fn that_a_figure_is_predicted_only_is_said() {
+    let rejection = peaks(2 * MIB, None).higher_with_arena(&peaks(MIB, None), Basis::Predicted);
+    let text = rejection.unwrap().to_string();
+    assert!(text.ends_with("(predicted, not measured)"), "{text}");
+}

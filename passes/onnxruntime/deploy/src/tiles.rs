@@ -1,0 +1,142 @@
+//! The fused model with stretches tile by tile, as a strategy that comes before all others.
+
+use std::collections::VecDeque;
+
+use remat::{Model, TileChoice, TiledModel, tile_to_measure};
+use remat_plan::{Again, Stretch, Structure, Tiling};
+use remat_solve::Activity;
+
+use crate::DeployError;
+use crate::candidate::Opened;
+use crate::clock::Share;
+use crate::context::Context;
+use crate::error::Rejection;
+
+/// Estimated time may be above the limit by this share of it, as a divisor, where times are measured: estimates are rough.
+const SLACK: u64 = 2;
+
+/// Share of a measured peak, in thousandths, that tiles must be estimated to take at most to be measured beside it.
+const LOWER_PERMILLE: u64 = 970;
+
+/// The models with stretches tile by tile that are still to be tried, the most promising first.
+#[derive(Default)]
+pub(crate) struct Tilings {
+    next: VecDeque<TiledModel>,
+    /// Stretches whose tiles have other bits, by their ends.
+    forbidden: Vec<(String, String)>,
+    /// Ops that have other bits when they run again.
+    forbidden_again: Vec<Again>,
+}
+
+impl Tilings {
+    /// The model with the stretches tile by tile that the plan names, or else with those that pay; where files are measured, also some that are
+    /// estimated to take somewhat longer than is asked for. `without_whole`: files of whole ops miss the budget.
+    pub(crate) fn of(context: &Context<'_, '_>, model: &Model, without_whole: bool) -> Result<Self, DeployError> {
+        let (request, clock) = (context.request, context.clock);
+        let given = request.plan.and_then(|plan| plan.setup.as_ref()?.tiling.as_ref());
+        let next = match (given, request.fission) {
+            (Some(tiling), _) => VecDeque::from([TiledModel {
+                model: model.tiled(tiling, request.load)?,
+                peak: 0,
+                max_overhead: request.solve.max_overhead,
+            }]),
+            (None, None) => VecDeque::new(),
+            (None, Some(fission)) => {
+                clock.begins(Activity::Plan, "tiles");
+                clock.keep_half_for_whole_ops(!without_whole && may_be_whole(context, model));
+                let control = clock.search(clock.left_for_tiles(), Share::Tiles);
+                let is_timed = context.measures.is_some() && clock.is_timed();
+                let slack = request.solve.most_overhead().filter(|_| is_timed).unwrap_or(0) / SLACK;
+                let choice = TileChoice { slack, without_whole };
+                tile_to_measure(model, request.load, request.solve, fission, choice, &control)?.into()
+            }
+        };
+        Ok(Self {
+            next,
+            ..Self::default()
+        })
+    }
+
+    /// The next one without anything that is forbidden, and how many follow it; below `peak` by estimate, where that was measured of
+    /// another one.
+    pub(crate) fn pop(&mut self, peak: Option<u64>) -> Option<(TiledModel, usize)> {
+        let (forbidden, forbidden_again) = (&self.forbidden, &self.forbidden_again);
+        let is_free = |stretch: &Stretch| !forbidden.iter().any(|(first, last)| is_like(stretch, first, last));
+        let runs_free = |again: &Again| !forbidden_again.contains(again);
+        let is_lower = |tiled: &TiledModel| peak.is_none_or(|peak| tiled.peak < peak / 1_000 * LOWER_PERMILLE);
+        self.next.retain(|tiled| {
+            let tiling = tiled.model.tiling();
+            let has_bits =
+                tiling.is_none_or(|tiling| tiling.stretches.iter().all(is_free) && tiling.again.iter().all(runs_free));
+            has_bits && is_lower(tiled)
+        });
+        Some((self.next.pop_front()?, self.next.len()))
+    }
+
+    /// After the file of `rejected` was: where its bits differ, ops that run again and stretches that `has_bits` denies, each looked at by itself,
+    /// are forbidden, and what is left of its tiling is tried next.
+    pub(crate) fn rejects(
+        &mut self,
+        rejected: &Opened,
+        whole: &Model,
+        context: &Context<'_, '_>,
+        reason: &Rejection,
+        mut has_bits: impl FnMut(&Model) -> bool,
+    ) {
+        let Some(tiling) = rejected.model.tiling() else {
+            return;
+        };
+        let request = context.request;
+        if request.plan.is_some() || !matches!(reason, Rejection::OutputDiffers { .. }) {
+            return;
+        }
+        let tiled = |again: &[Again], stretches: Vec<Stretch>| {
+            let again = again.to_vec();
+            whole.tiled(&Tiling { again, stretches }, request.load).ok()
+        };
+        let mut again = tiling.again.clone();
+        if !again.is_empty() && !tiled(&again, Vec::new()).is_some_and(|model| has_bits(&model)) {
+            self.forbidden_again.append(&mut again);
+        }
+        let is_without_clones = again.len() < tiling.again.len();
+        let (good, bad): (Vec<Stretch>, Vec<Stretch>) = tiling
+            .stretches
+            .iter()
+            .cloned()
+            .partition(|stretch| tiled(&again, vec![stretch.clone()]).is_some_and(|model| has_bits(&model)));
+        tracing::info!(
+            good = good.len(),
+            bad = bad.len(),
+            is_without_clones,
+            "stretches were looked at one by one"
+        );
+        let ends = |stretch: &Stretch| (stretch.first.clone(), stretch.last.clone());
+        self.forbidden.extend(bad.iter().map(ends));
+        let has_less = is_without_clones || !bad.is_empty();
+        if has_less && !good.is_empty() {
+            let model = tiled(&again, good);
+            let rest = model.map(|model| TiledModel {
+                model,
+                peak: rejected.estimated_peak,
+                max_overhead: rejected.solve.max_overhead,
+            });
+            rest.into_iter().for_each(|rest| self.next.push_front(rest));
+        }
+    }
+}
+
+/// Whether plans of whole ops may keep the budget, if one is asked for: no op needs more by itself.
+fn may_be_whole(context: &Context<'_, '_>, model: &Model) -> bool {
+    let problem = model.problem();
+    let need = problem.bottleneck(&Structure::of(problem)).map_or(0, |most| most.bytes);
+    context.budget().is_some_and(|budget| need <= budget)
+}
+
+/// Whether a stretch has an end of a forbidden one.
+fn is_like(stretch: &Stretch, first: &str, last: &str) -> bool {
+    stretch.first == first || stretch.last == last
+}
+
+#[cfg(test)]
+#[path = "tiles_tests.rs"]
+mod tests;

@@ -1,0 +1,19 @@
+//! What one file takes in ONNX Runtime, whoever wrote it: what each of its ops takes ([`measured_profile`]), where every buffer of a run lies in one
+//! block ([`plan_arena`]), and which settings of a session come close without such a plan ([`try_settings`]).
+
+mod error;
+mod fused;
+mod plan;
+mod profile;
+mod setting;
+mod settings;
+mod snippet;
+
+pub use error::ArenaPlanError;
+pub use fused::map_to_fused;
+pub use plan::{
+    ArenaCase, ArenaCaseReport, ArenaPlanRequest, ArenaPlanned, arena_library_path, arena_plan_path, plan_arena,
+};
+pub use profile::{ProfileRequest, measured_profile};
+pub use setting::{Setting, SettingBytes, SettingOptions, SettingTried, SettingsTried};
+pub use settings::{SettingsRequest, no_larger_growth, try_settings};
