@@ -8,6 +8,7 @@ use clap::Args;
 use remat::plan::{Accounting, Certificate, Tiling, parse_duration};
 use remat::{BaselineOf, BodySweep, Finding, Front, FrontFile, FrontPoint, Model, SweepRequest, TiledSweep};
 use remat_chart::{Curve, DrawError};
+use remat_files::document::to_json;
 use remat_files::shown;
 use remat_onnxruntime_deploy::PlannedBodies;
 use schemars::JsonSchema;
@@ -18,7 +19,7 @@ use crate::args::{
     parse_budgets,
 };
 use crate::bodies::{self, BodyRecord};
-use crate::document::Body;
+use crate::document::{Body, Document};
 use crate::progress::Line;
 use crate::{console, files, page, tiles, units};
 
@@ -215,7 +216,9 @@ impl Arguments for SweepArgs {
         }
         let took = started.elapsed();
         if let Some(path) = &self.page.page {
-            page::write_front(path, &model, svg(&model, &front)?, &text(self, &model, &front, took))?;
+            let report = to_json(&Document::new(Report::new(self, &model, &front, took), None));
+            let said = text(self, &model, &front, took);
+            page::write_front(path, &model, svg(&model, &front)?, &said, report)?;
         }
         console::report(
             &self.planning.report,
