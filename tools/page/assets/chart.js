@@ -12,6 +12,7 @@ class Drawing {
     const left = 66;
     this.box = { left, top: 26, width: Math.max(width - left - 12, 10), height: Math.max(height - 26 - 36, 10) };
     this.size = [width, height];
+    this.has_edges = true;
     this.hatch = hatch(ctx, this.colors.kinds[AGAIN]);
     this.places = this.behind && this.run.places_of(this.behind);
   }
@@ -98,7 +99,7 @@ class Drawing {
     return { steps, left };
   }
 
-  /** Stacks the lives in the order of their beginnings, the smallest together below the others. */
+  /** Stacks the lives in the order of their beginnings, the smallest together above the others. */
   areas() {
     if (this.behind) this.outline_behind(true);
     const columns = this.columns(this.run.memory);
@@ -113,21 +114,18 @@ class Drawing {
     const large = new Set([...seen].sort((a, b) => weight(b) - weight(a)).slice(0, DRAWN));
     seen.filter(({ life }) => life.tensor === this.chosen).forEach((one) => large.add(one));
     const base = new Float64Array(steps.length);
-    for (const one of seen) {
-      if (!large.has(one)) for (let column = one.from; column < one.to; column += 1) base[column] += one.life.size;
-    }
     this.bands = [];
     this.left = left;
-    const zero = new Float64Array(steps.length);
-    this.fill(left, zero, base, 0, steps.length, this.colors.other);
-    for (const one of seen) {
-      if (!large.has(one)) continue;
+    this.has_edges = (left[steps.length] - left[0]) / steps.length > 3;
+    for (const one of seen.filter((one) => large.has(one))) {
       const low = base.slice(one.from, one.to);
       for (let column = one.from; column < one.to; column += 1) base[column] += one.life.size;
       const band = { ...one, low, high: base.slice(one.from, one.to) };
       this.bands.push(band);
       this.band(band);
     }
+    this.tops = Float64Array.from(steps, (step) => this.run.memory[step]);
+    this.fill(left, base, this.tops, 0, steps.length, this.colors.other);
     for (const band of this.bands) this.label(band);
     if (this.behind) this.outline_behind(false);
   }
@@ -136,6 +134,7 @@ class Drawing {
     const { ctx, colors } = this;
     const { life, from, to, low, high } = band;
     this.fill(this.left, low, high, from, to, shade(colors.kinds[life.kind], life.tensor), life.kind === AGAIN);
+    if (!this.has_edges) return;
     ctx.strokeStyle = colors.back;
     ctx.lineWidth = 0.6;
     ctx.stroke();

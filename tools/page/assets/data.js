@@ -52,7 +52,10 @@ class Run {
     this.budget = raw.budget;
     this.block = raw.block;
     this.steps = raw.steps;
-    this.tensors = raw.tensors.map(([name, shape, type]) => ({ name: names[name], shape: names[shape], type: names[type], lives: [], again: 0 }));
+    this.tensors = raw.tensors.map((texts) => {
+      const [name, shape, type, other] = texts.map((text) => names[text]);
+      return { name, shape, type, other, lives: [], again: 0 };
+    });
     this.lives = raw.lives.map(([tensor, kind, from, to, size, offset]) => ({ tensor, kind, from, to, size, offset }));
     const change = new Float64Array(this.steps.length + 1);
     for (const life of this.lives) {
@@ -76,8 +79,8 @@ class Run {
 
   /** A step in words. */
   describe(step) {
-    const [kind, , type] = this.steps[step];
-    const about = [names[type], STEPS[kind]].filter(Boolean).join(", ");
+    const [kind, , type, other] = this.steps[step];
+    const about = [names[type], STEPS[kind], other && `as ${names[other]}`].filter(Boolean).join(", ");
     return `step ${step}: ${this.name_of(step)}${about ? ` (${about})` : ""}`;
   }
 

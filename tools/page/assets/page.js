@@ -102,10 +102,10 @@ function choose(tensor) {
   state.hovered = null;
   table.select(state.tensor);
   if (state.tensor !== null) {
-    const { name, lives, size, shape, type } = run.tensors[state.tensor];
+    const { name, other, lives, size, shape, type } = run.tensors[state.tensor];
     const [first, last] = [lives[0].from, lives.at(-1).to];
     if (last < state.from || first > state.to) move(first, last);
-    say(`${name}: ${[type, shape, bytes(size)].filter(Boolean).join(", ")}; steps ${run.life(run.tensors[state.tensor])}`);
+    say(`${name}: ${[other && `as ${other}`, type, shape, bytes(size)].filter(Boolean).join(", ")}; steps ${run.life(run.tensors[state.tensor])}`);
   } else say("");
   look(state.step ?? run.peak, false);
   redraw();
@@ -241,7 +241,7 @@ const found = $("found");
 function matches(wanted) {
   const letters = wanted.toLowerCase();
   const has = (name) => names[name].toLowerCase().includes(letters);
-  const places = [...run.steps.keys()].filter((step) => has(run.steps[step][1]) || has(run.steps[step][2]));
+  const places = [...run.steps.keys()].filter((step) => run.steps[step].slice(1).some(has));
   const is_exact = (step) => run.name_of(step) === wanted;
   return [...places.filter(is_exact), ...places.filter((step) => !is_exact(step))];
 }

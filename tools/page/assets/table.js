@@ -77,7 +77,7 @@ class Table {
     this.body.replaceChildren();
     this.rows().forEach(({ life, name, size, tensor }, place) => {
       const row = element("tr", this.body, undefined, { "data-tensor": life.tensor });
-      const button = element("button", element("td", row), undefined, { type: "button", tabindex: place ? -1 : 0, title: name, "aria-pressed": "false" });
+      const button = element("button", element("td", row), undefined, { type: "button", tabindex: place ? -1 : 0, title: tensor.other || name, "aria-pressed": "false" });
       element("i", button, undefined, { class: `mark kind${life.kind}` });
       element("bdi", button, name);
       element("td", row, tensor.shape);

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use remat_ir::{Dim, Graph, Op, Tensor, ValueType};
-use remat_plan::{OpId, Resident, Step, StorageId};
+use remat_plan::{OpId, Problem, Resident, Step, StorageId};
 use remat_verify::{Interval, intervals};
 use serde::Serialize;
 
+use crate::names::{Names, Origin};
 use crate::run::Run;
 
 /// What the script draws.
@@ -22,10 +23,11 @@ pub(crate) struct Data<'a> {
 #[derive(Serialize)]
 struct RunData<'a> {
     name: &'a str,
-    /// Kind (0: first run, 1: recompute, 2: page out, 3: page in), name, and type of each op or transfer.
-    steps: Vec<(u8, usize, usize)>,
-    /// Name, shape and element type; for a workspace the name of its op.
-    tensors: Vec<(usize, usize, usize)>,
+    /// Kind (0: first run, 1: recompute, 2: page out, 3: page in), name, type, and other name of each op or transfer: what it is called in what is
+    /// run, where that is not the model's name.
+    steps: Vec<(u8, usize, usize, usize)>,
+    /// Name, shape, element type, and other name; for a workspace the names of its op.
+    tensors: Vec<(usize, usize, usize, usize)>,
     /// What takes bytes: its tensor, kind, first step, first one after the last, bytes, offset.
     lives: Vec<(usize, Kind, usize, usize, u64, u64)>,
     /// Size of the block, where there is one.
@@ -55,13 +57,14 @@ impl Serialize for Kind {
     }
 }
 
+/// Texts by their numbers.
 #[derive(Default)]
-struct Names {
+struct Texts {
     all: Vec<String>,
     places: HashMap<String, usize>,
 }
 
-impl Names {
+impl Texts {
     fn place(&mut self, name: &str) -> usize {
         if let Some(&place) = self.places.get(name) {
             return place;
@@ -71,11 +74,15 @@ impl Names {
         self.places.insert(name.to_owned(), place);
         place
     }
+
+    /// The name in what is run, where that is not the model's.
+    fn other(&mut self, name: &str, origin: Origin<'_>) -> usize {
+        self.place(if name == origin.name { "" } else { name })
+    }
 }
 
 /// Ops and tensors of a graph by their names.
 struct Known<'a> {
-    graph: Option<&'a Graph>,
     ops: HashMap<&'a str, &'a Op>,
     tensors: HashMap<&'a str, &'a Tensor>,
 }
@@ -85,7 +92,6 @@ impl<'a> Known<'a> {
         let ops = graph.into_iter().flat_map(|graph| &graph.ops);
         let tensors = graph.into_iter().flat_map(|graph| &graph.tensors);
         Self {
-            graph,
             ops: ops.map(|op| (op.name.as_str(), op)).collect(),
             tensors: tensors.map(|tensor| (tensor.name.as_str(), tensor)).collect(),
         }
@@ -107,26 +113,24 @@ impl<'a> Known<'a> {
         });
         (dims.collect::<Vec<_>>().join("×"), element.name())
     }
-
-    /// Whether a tensor is part of another one.
-    fn is_part(&self, tensor: &str) -> bool {
-        let producer = self.tensors.get(tensor).and_then(|tensor| tensor.producer);
-        let op = self.graph.zip(producer).and_then(|(graph, id)| graph.ops.get(id));
-        op.is_some_and(|op| op.parts.iter().any(Option::is_some))
-    }
 }
 
 impl<'a> Data<'a> {
+    /// The first run is that of the model.
     pub(crate) fn of(title: &str, runs: &[Run<'a>]) -> Self {
-        let mut names = Names::default();
-        names.place("");
-        let runs = runs.iter().map(|run| RunData::of(run, &mut names)).collect();
+        let mut texts = Texts::default();
+        texts.place("");
+        let names = runs.first().map(|run| Names::of(run.problem));
+        let runs = runs.iter().zip(names.iter().cycle());
+        let runs = runs
+            .map(|(run, names)| Writer::of(run, names).write(&mut texts))
+            .collect();
         let letters = title
             .chars()
             .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' });
         Self {
             file: format!("remat-{}", letters.take(60).collect::<String>()),
-            names: names.all,
+            names: texts.all,
             runs,
         }
     }
@@ -143,86 +147,131 @@ pub(crate) fn in_element(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
 
-impl<'a> RunData<'a> {
-    fn of(run: &Run<'a>, names: &mut Names) -> Self {
-        let known = Known::of(run.graph);
-        let mut data = Self {
-            name: run.name,
-            steps: Vec::new(),
-            tensors: Vec::new(),
-            lives: Vec::new(),
-            block: run.placement.map(|placement| placement.block.bytes),
-            budget: run.problem.budget,
-        };
-        data.add_steps(run, &known, names);
-        data.add_lives(run, &known, names);
-        data
-    }
+/// What is known of a run when it is written.
+struct Writer<'a, 'b> {
+    run: &'b Run<'a>,
+    names: &'b Names<'a>,
+    known: Known<'a>,
+    /// How many tensors of the run come from each of the model.
+    pieces: HashMap<&'a str, usize>,
+}
 
-    fn add_steps(&mut self, run: &Run<'_>, known: &Known<'_>, names: &mut Names) {
-        let problem = run.problem;
-        for step in &run.plan.steps {
-            let (kind, name, op_type) = match *step {
-                Step::Compute(op) => (0, &*problem.ops[op].name, known.op_type(&problem.ops[op].name)),
-                Step::Recompute(op) => (1, &*problem.ops[op].name, known.op_type(&problem.ops[op].name)),
-                Step::PageOut(storage) => (2, problem.storage_name(storage), ""),
-                Step::PageIn(storage) => (3, problem.storage_name(storage), ""),
-                Step::Free(_) => continue,
-            };
-            self.steps.push((kind, names.place(name), names.place(op_type)));
+impl<'a, 'b> Writer<'a, 'b> {
+    fn of(run: &'b Run<'a>, names: &'b Names<'a>) -> Self {
+        let problem: &'a Problem = run.problem;
+        let mut pieces = HashMap::new();
+        for storage in problem.storages.keys() {
+            let name = names.tensor(problem, storage).name;
+            *pieces.entry(name).or_default() += usize::from(name != problem.storage_name(storage));
+        }
+        Self {
+            run,
+            names,
+            known: Known::of(run.graph),
+            pieces,
         }
     }
 
+    fn write(&self, texts: &mut Texts) -> RunData<'a> {
+        let mut data = RunData {
+            name: self.run.name,
+            steps: self.steps(texts),
+            tensors: Vec::new(),
+            lives: Vec::new(),
+            block: self.run.placement.map(|placement| placement.block.bytes),
+            budget: self.run.problem.budget,
+        };
+        self.add_lives(&mut data, texts);
+        data
+    }
+
+    fn steps(&self, texts: &mut Texts) -> Vec<(u8, usize, usize, usize)> {
+        let problem: &'a Problem = self.run.problem;
+        let op = |kind, id: OpId| {
+            let name = problem.ops[id].name.as_str();
+            (kind, self.names.op(problem, id), self.known.op_type(name), name)
+        };
+        let moved = |kind, id: StorageId| (kind, self.names.tensor(problem, id), "", problem.storage_name(id));
+        let steps = self.run.plan.steps.iter().filter_map(|step| match *step {
+            Step::Compute(id) => Some(op(0, id)),
+            Step::Recompute(id) => Some(op(1, id)),
+            Step::PageOut(id) => Some(moved(2, id)),
+            Step::PageIn(id) => Some(moved(3, id)),
+            Step::Free(_) => None,
+        });
+        let mut place = |(kind, origin, op_type, name): (u8, Origin<'a>, &str, &str)| {
+            (
+                kind,
+                texts.place(origin.name),
+                texts.place(op_type),
+                texts.other(name, origin),
+            )
+        };
+        steps.map(&mut place).collect()
+    }
+
     /// Of an accepted placement, intervals and their places are listed in the same order.
-    fn add_lives(&mut self, run: &Run<'_>, known: &Known<'_>, names: &mut Names) {
+    fn add_lives(&self, data: &mut RunData<'a>, texts: &mut Texts) {
+        let run = self.run;
         let positions = run.positions();
-        let mut storages: HashMap<StorageId, (usize, bool)> = HashMap::new();
-        let mut workspaces: HashMap<OpId, usize> = HashMap::new();
+        let mut places: HashMap<Resident, usize> = HashMap::new();
         for (index, interval) in intervals(run.problem, run.plan, run.replay).iter().enumerate() {
             let at = |step: usize| positions.get(step).copied().unwrap_or_default();
             let (from, to) = (at(interval.steps.start), at(interval.steps.end));
             if from >= to {
                 continue;
             }
-            let (tensor, kind) = match interval.what {
-                Resident::Workspace(op) => {
-                    let place = *workspaces.entry(op).or_insert(self.tensors.len());
-                    (place, Kind::Workspace)
-                }
-                Resident::Storage(storage) => {
-                    let is_part = || known.is_part(run.problem.storage_name(storage));
-                    let &mut (place, is_part) = storages
-                        .entry(storage)
-                        .or_insert_with(|| (self.tensors.len(), is_part()));
-                    (place, kind(run, interval, is_part))
-                }
-            };
-            if tensor == self.tensors.len() {
-                self.tensors.push(described(run, interval.what, known, names));
-            }
+            let tensor = *places.entry(interval.what).or_insert_with(|| {
+                data.tensors.push(self.tensor(interval.what, texts));
+                data.tensors.len() - 1
+            });
             let placed = run.placement.and_then(|placement| placement.intervals.get(index));
             let offset = placed.map_or(0, |placed| placed.offset);
-            self.lives.push((tensor, kind, from, to, interval.bytes, offset));
+            data.lives
+                .push((tensor, self.kind(interval), from, to, interval.bytes, offset));
         }
     }
-}
 
-fn described(run: &Run<'_>, what: Resident, known: &Known<'_>, names: &mut Names) -> (usize, usize, usize) {
-    match what {
-        Resident::Workspace(op) => (names.place(&run.problem.ops[op].name), 0, 0),
-        Resident::Storage(storage) => {
-            let name = run.problem.storage_name(storage);
-            let (shape, element) = known.value(name);
-            (names.place(name), names.place(&shape), names.place(element))
+    fn tensor(&self, what: Resident, texts: &mut Texts) -> (usize, usize, usize, usize) {
+        let problem: &'a Problem = self.run.problem;
+        let (origin, name, (shape, element)) = match what {
+            Resident::Workspace(op) => (
+                self.names.op(problem, op),
+                problem.ops[op].name.as_str(),
+                (String::new(), ""),
+            ),
+            Resident::Storage(storage) => {
+                let name = problem.storage_name(storage);
+                (self.names.tensor(problem, storage), name, self.known.value(name))
+            }
+        };
+        (
+            texts.place(origin.name),
+            texts.place(&shape),
+            texts.place(element),
+            texts.other(name, origin),
+        )
+    }
+
+    fn kind(&self, interval: &Interval) -> Kind {
+        let Resident::Storage(storage) = interval.what else {
+            return Kind::Workspace;
+        };
+        match self.run.plan.steps.get(interval.steps.start) {
+            Some(Step::Recompute(_)) => Kind::Again,
+            Some(Step::PageIn(_)) => Kind::Paged,
+            _ => self.first_kind(storage),
         }
     }
-}
 
-fn kind(run: &Run<'_>, interval: &Interval, is_part: bool) -> Kind {
-    match run.plan.steps.get(interval.steps.start) {
-        Some(Step::Recompute(_)) => Kind::Again,
-        Some(Step::PageIn(_)) => Kind::Paged,
-        _ if is_part => Kind::Tiled,
-        _ => Kind::Kept,
+    /// The kind of what a first run makes.
+    fn first_kind(&self, storage: StorageId) -> Kind {
+        let origin = self.names.tensor(self.run.problem, storage);
+        let is_piece = self.run.problem.storage_name(storage) != origin.name;
+        match is_piece {
+            true if origin.is_again => Kind::Again,
+            true if self.pieces.get(origin.name).is_some_and(|&pieces| pieces > 1) => Kind::Tiled,
+            _ => Kind::Kept,
+        }
     }
 }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `run` | what a plan does step by step |
 //! | `table` | recomputes and transfers, one row each |
+//! | `names` | ops and tensors as the model calls them |
 //! | `data` | runs as JSON for the script: what takes bytes from when to when |
 //! | `page` | the page |
 //! | `assets/data.js` | the runs, and what can be asked of them |
@@ -17,6 +18,7 @@
 //! | `assets/page.js` | what keys, pointers and buttons do |
 
 mod data;
+mod names;
 mod page;
 mod run;
 mod table;

@@ -34,12 +34,25 @@ impl AsItCame {
 /// What is said of a plan beside its charts.
 #[derive(Default)]
 pub(crate) struct Said {
+    /// What the page is about.
+    pub(crate) title: String,
     /// The large figures.
     pub(crate) figures: Vec<Figure>,
     /// A word, and lines about it.
     pub(crate) summary: Vec<(String, Vec<String>)>,
+    /// Text as a terminal shows it.
+    pub(crate) text: String,
     /// The report as JSON.
     pub(crate) report: String,
+}
+
+/// What a page is called: as the file that was read, or as the model where that has no name.
+pub(crate) fn title(input: &Path, model: &Model) -> String {
+    let name = input.file_name().filter(|name| *name != "-");
+    name.map_or_else(
+        || model.problem().name.clone(),
+        |name| name.to_string_lossy().into_owned(),
+    )
 }
 
 /// Writes the page of a plan.
@@ -68,7 +81,7 @@ pub(crate) fn write(
         placement: solution.placement.as_ref().map(|placed| &placed.placement),
     };
     let page = Page {
-        title: solution.problem.name.clone(),
+        title: said.title,
         figures: said.figures,
         summary: said.summary,
         runs: vec![before, after],
@@ -80,7 +93,7 @@ pub(crate) fn write(
 }
 
 /// Writes the page of a front.
-pub(crate) fn write_front(path: &Path, model: &Model, chart: String, text: &str, report: String) -> anyhow::Result<()> {
+pub(crate) fn write_front(path: &Path, model: &Model, chart: String, said: Said) -> anyhow::Result<()> {
     let before = Run {
         name: "before",
         problem: model.problem(),
@@ -90,12 +103,12 @@ pub(crate) fn write_front(path: &Path, model: &Model, chart: String, text: &str,
         placement: None,
     };
     let page = Page {
-        title: model.problem().name.clone(),
-        text: text.to_owned(),
+        title: said.title,
+        text: said.text,
         runs: vec![before],
         time: Some(Time::Nanoseconds),
         charts: vec![("Memory against time".to_owned(), chart)],
-        report,
+        report: said.report,
         ..Page::default()
     };
     save(path, &page)

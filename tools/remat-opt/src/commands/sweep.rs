@@ -20,8 +20,9 @@ use crate::args::{
 };
 use crate::bodies::{self, BodyRecord};
 use crate::document::{Body, Document};
+use crate::page::{self, Said};
 use crate::progress::Line;
-use crate::{console, files, page, tiles, units};
+use crate::{console, files, tiles, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
@@ -216,9 +217,13 @@ impl Arguments for SweepArgs {
         }
         let took = started.elapsed();
         if let Some(path) = &self.page.page {
-            let report = to_json(&Document::new(Report::new(self, &model, &front, took), None));
-            let said = text(self, &model, &front, took);
-            page::write_front(path, &model, svg(&model, &front)?, &said, report)?;
+            let said = Said {
+                title: page::title(job.input, &model),
+                text: text(self, &model, &front, took),
+                report: to_json(&Document::new(Report::new(self, &model, &front, took), None)),
+                ..Said::default()
+            };
+            page::write_front(path, &model, svg(&model, &front)?, said)?;
         }
         console::report(
             &self.planning.report,

@@ -169,9 +169,11 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let body = || Report::new(args, &model, &solution, headline, started);
     if let Some((path, before)) = &before {
         let said = Said {
+            title: page::title(input, &model),
             figures: figures::of(&headline, solution.overhead.percent(), None),
             summary: page::summary(&text()),
             report: to_json(&Document::new(body(), None)),
+            ..Said::default()
         };
         page::write(path, before, &model, &solution, said)?;
     }
@@ -459,9 +461,11 @@ fn deploy(
         let (rewritten, solution) = (&found.found.model, &found.found.solution);
         let check = found.found.check.as_ref();
         let said = Said {
+            title: page::title(job.input, &model),
             figures: figures::of(&found.headline, solution.overhead.percent(), check),
             summary: page::summary(&text()),
             report: to_json(&Document::new(body(), None)),
+            ..Said::default()
         };
         page::write(path, &AsItCame::of(&model), rewritten, solution, said)?;
     }

@@ -137,6 +137,7 @@ impl Arguments for VerifyArgs {
         if let Some(path) = &self.page.page {
             let said = text(&solution).lines().map(str::to_owned).collect();
             let said = Said {
+                title: page::title(&self.input, &model),
                 summary: vec![("checked".to_owned(), said)],
                 report: to_json(&Document::new(Report::valid(&solution), None)),
                 ..Said::default()
