@@ -131,12 +131,14 @@ class Browser:
         self.drag((x, y), (x, y))
 
     def picture(self):
-        """What is seen, as PNG."""
-        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+        """What is seen, as PNG of half the size."""
+        width, height = self.run("[innerWidth, innerHeight]")
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 0.5}
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png", clip=clip)["data"])
 
     def difference(self, one: bytes, other: bytes):
-        """How far two pictures are apart, each as means of squares of 8 by 8 pixels, so that fonts do not count: the mean of the differences, and
-        the share of squares that differ by more than 24 of 255. Pictures of other sizes are wholly apart."""
+        """How far two pictures are apart, each as means of squares of 8 by 8 pixels, so that fonts count little: the mean of the differences, and the
+        share of squares that differ by more than 24 of 255. Pictures of other sizes are wholly apart."""
         pictures = json.dumps([base64.b64encode(picture).decode() for picture in (one, other)])
         return self.run(COMPARE.replace("PICTURES", pictures))
 

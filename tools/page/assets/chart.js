@@ -1,7 +1,7 @@
 // Memory over steps as stacked areas, and a block as boxes, on a canvas.
 
 /** Most lives that are drawn by themselves at once; all others are one area. */
-const DRAWN = 90;
+const DRAWN = 300;
 const FONT = "12px system-ui, sans-serif";
 
 /** A drawing of a run from step `from` to step `to`. `block`: offsets instead of sums; `behind`: a run that is an outline; `chosen`: a tensor that
@@ -288,7 +288,7 @@ class Drawing {
     ctx.fill();
     const is_left = x + 10 + ctx.measureText(words).width > box.left + box.width;
     const is_at_budget = this.run.budget && Math.abs(this.y(this.run.budget) - y + 5) < 12;
-    this.write(words, x + (is_left ? -10 : 10), is_at_budget ? y - 14 : y - 2, is_left ? "right" : "left", colors.text);
+    this.write(words, x + (is_left ? -10 : 10), is_at_budget ? y - 20 : y - 2, is_left ? "right" : "left", colors.text);
   }
 
   /** Words with an edge in the color of the ground, which are read on lines too. */

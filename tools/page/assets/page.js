@@ -64,10 +64,15 @@ function show(name) {
   redraw();
 }
 
+/** Names and numbers of the kinds that the chart shows. */
+function kinds() {
+  const here = KINDS.map(([name], kind) => [name, kind]).filter(([, kind]) => kind !== WORKSPACE && run.lives.some((life) => life.kind === kind));
+  return [...here, ["workspaces and small tensors", WORKSPACE]];
+}
+
 function legend() {
   $("legend").replaceChildren();
-  const kinds = KINDS.map(([name], kind) => [name, kind]).filter(([, kind]) => kind !== WORKSPACE && run.lives.some((life) => life.kind === kind));
-  for (const [name, kind] of [...kinds, ["workspaces and small tensors", WORKSPACE]]) {
+  for (const [name, kind] of kinds()) {
     const item = element("span", $("legend"));
     element("i", item, undefined, { class: `mark kind${kind}` });
     item.append(name);
@@ -301,7 +306,7 @@ function save(name, blob) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** The chart at twice a fixed size, with the figures above it. */
+/** The chart at twice a fixed size, with figures and colors above it. */
 function picture() {
   const canvas = new OffscreenCanvas(2400, 1200);
   const ctx = canvas.getContext("2d");
@@ -319,7 +324,19 @@ function picture() {
   ctx.fillText(document.title, 20, 30, 1160);
   ctx.font = FONT;
   ctx.fillStyle = colors.muted;
-  ctx.fillText([...document.querySelectorAll(".figure")].map((figure) => figure.innerText.split("\n").slice(0, 2).join(" ")).join("   ·   ") || run.name, 20, 52, 1160);
+  ctx.fillText([...document.querySelectorAll(".figure")].map((figure) => figure.innerText.split("\n").slice(0, 2).join(" ")).join(" · ") || run.name, 20, 52, 1160);
+  let x = 1188;
+  ctx.textAlign = "right";
+  for (const [name, kind] of kinds().reverse()) {
+    ctx.fillStyle = colors.muted;
+    ctx.fillText(name, x, 52);
+    x -= ctx.measureText(name).width + 16;
+    for (const fill of kind === AGAIN ? [colors.kinds[kind], hatch(ctx, colors.kinds[kind])] : [colors.kinds[kind]]) {
+      ctx.fillStyle = fill;
+      ctx.fillRect(x, 42, 11, 11);
+    }
+    x -= 16;
+  }
   return canvas.convertToBlob({ type: "image/png" });
 }
 

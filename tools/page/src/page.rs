@@ -80,10 +80,11 @@ impl Page<'_> {
                     }
                     main {
                         (self.figures())
-                        @if let Some(memory) = memory { (memory) (peak()) }
                         @for (heading, svg) in &self.charts {
                             section { h2 { (heading) } figure { (PreEscaped(svg)) } }
                         }
+                        @if !self.text.is_empty() { section { pre { (self.text) } } }
+                        @if let Some(memory) = memory { (memory) (peak()) }
                         @if let Some(run) = self.runs.last() {
                             (self.recomputed(run))
                             (moved(run))
@@ -122,7 +123,7 @@ impl Page<'_> {
                             div.value {
                                 (figure.value)
                                 @if let Some((change, is_gain)) = &figure.change {
-                                    span.change.good[*is_gain] { (change) }
+                                    " " span.change.good[*is_gain] { (change) }
                                 }
                             }
                             @if let Some((before, after)) = figure.bars {
@@ -207,7 +208,6 @@ impl Page<'_> {
 
     fn details(&self) -> Markup {
         html! {
-            @if !self.text.is_empty() { section { pre { (self.text) } } }
             @if !self.summary.is_empty() {
                 details open[self.figures.is_empty()] {
                     summary { "Details" }
@@ -230,8 +230,8 @@ impl Page<'_> {
                 @if rows.is_empty() {
                     p { "Nothing is computed twice." }
                 } @else {
-                    div.table { table {
-                        thead { tr { th { "op" } th { "makes" } th.number { "bytes" } th.number { "times" } th.number { "adds" } } }
+                    div.table.recomputed { table {
+                        thead { tr { th { "Op" } th { "Makes" } th.number { "Bytes" } th.number { "Times" } th.number { "Adds" } } }
                         tbody {
                             @for row in &rows {
                                 tr {
@@ -280,7 +280,7 @@ fn moved(run: &Run<'_>) -> Markup {
             section {
                 h2 { "Moved to the second memory" }
                 div.table { table {
-                    thead { tr { th { "tensor" } th.number { "bytes" } th.number { "out" } th.number { "back" } } }
+                    thead { tr { th { "Tensor" } th.number { "Bytes" } th.number { "Out" } th.number { "Back" } } }
                     tbody {
                         @for row in &rows {
                             tr {
