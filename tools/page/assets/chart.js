@@ -215,7 +215,7 @@ class Drawing {
       ctx.fill();
     } else {
       ctx.strokeStyle = colors.text;
-      ctx.lineWidth = 1.6;
+      ctx.lineWidth = 1.2;
       ctx.stroke();
     }
   }
@@ -254,25 +254,32 @@ class Drawing {
     const { budget, peak, memory } = this.run;
     ctx.font = `600 ${FONT}`;
     ctx.textBaseline = "alphabetic";
+    const x = this.x(peak + 0.5);
     if (budget) {
       const y = this.y(budget);
-      ctx.strokeStyle = ctx.fillStyle = colors.budget;
+      ctx.strokeStyle = colors.budget;
       ctx.lineWidth = 1.6;
       ctx.setLineDash([7, 4]);
       this.path([[box.left, y], [box.left + box.width, y]]);
       ctx.setLineDash([]);
-      this.write(`budget ${bytes(budget)}`, box.left + box.width - 4, y - 4, "right", colors.budget);
+      const is_left = x > box.left + box.width * 0.6;
+      this.write(`budget ${bytes(budget)}`, is_left ? box.left + 4 : box.left + box.width - 4, y - 4, is_left ? "left" : "right", colors.budget);
     }
     if (this.block) return;
-    this.mark(this.x(peak + 0.5), memory[peak], this.behind ? `${this.run.name} ${bytes(memory[peak])}` : `peak ${bytes(memory[peak])}`);
-    if (this.behind) {
-      const before = this.behind;
-      this.mark(this.x(this.places[before.peak] + 0.5), before.memory[before.peak], `${before.name} ${bytes(before.memory[before.peak])}`);
+    const words = (run) => `${run.name} ${bytes(run.memory[run.peak])}`;
+    if (!this.behind) {
+      this.mark(x, memory[peak], `peak ${bytes(memory[peak])}`, x + 120 > box.left + box.width);
+      return;
     }
+    const [before, other] = [this.behind, this.x(this.places[this.behind.peak] + 0.5)];
+    const highest = before.memory[before.peak];
+    const is_close = Math.abs(x - other) < 250 && Math.abs(this.y(highest) - this.y(memory[peak])) < 16;
+    this.mark(x, memory[peak], words(this.run), x < other);
+    this.mark(other, highest, words(before), x >= other, is_close ? 16 : 0);
   }
 
-  /** A triangle above the chart's line, with words beside it. */
-  mark(x, value, words) {
+  /** A triangle above the chart's line, with words beside it, higher by `lift`. */
+  mark(x, value, words, is_left, lift = 0) {
     const { ctx, box, colors } = this;
     if (x < box.left || x > box.left + box.width) return;
     const y = this.y(value) - 2;
@@ -286,9 +293,10 @@ class Drawing {
     ctx.closePath();
     ctx.stroke();
     ctx.fill();
-    const is_left = x + 10 + ctx.measureText(words).width > box.left + box.width;
+    const width = ctx.measureText(words).width;
+    const is_beside = is_left ? x - 10 - width > box.left : x + 10 + width < box.left + box.width;
     const is_at_budget = this.run.budget && Math.abs(this.y(this.run.budget) - y + 5) < 12;
-    this.write(words, x + (is_left ? -10 : 10), is_at_budget ? y - 20 : y - 2, is_left ? "right" : "left", colors.text);
+    this.write(words, x + (is_left === is_beside ? -10 : 10), (is_at_budget ? y - 20 : y - 2) - lift, is_left === is_beside ? "right" : "left", colors.text);
   }
 
   /** Words with an edge in the color of the ground, which are read on lines too. */

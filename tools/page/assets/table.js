@@ -83,7 +83,7 @@ class Table {
       element("td", row, tensor.shape);
       element("td", row, tensor.type);
       element("td", row, bytes(size), { class: "number" });
-      this.life(element("td", row, this.run.life(tensor), { class: "number" }), tensor);
+      this.life(element("td", row, `${tensor.lives[0].from}–${tensor.lives.at(-1).to - 1}`, { class: "number", title: this.run.life(tensor) }), tensor);
       element("td", row, tensor.again || "–", { class: "number" });
     });
     this.select(this.chosen);

@@ -154,6 +154,46 @@ fn the_script_gets_every_step_and_what_takes_bytes_at_it() {
 }
 
 #[test]
+fn parts_of_a_tensor_are_called_by_it_and_marked() {
+    let model = chain();
+    let tiled = Net::new()
+        .input("x")
+        .op("conv_tile0", 1, &["x"], &[("a_tile0", transient(2048))])
+        .op("conv_tile1", 1, &["x"], &[("a_tile1", transient(2048))])
+        .op("join", 1, &["a_tile0", "a_tile1"], &[("y", kept(1024))])
+        .done();
+    let plans = [baseline(&model), baseline(&tiled)];
+    let replays = [replay(&model, &plans[0]).unwrap(), replay(&tiled, &plans[1]).unwrap()];
+    let placement = stacked(&intervals(&tiled, &plans[1], &replays[1]));
+    let run = |name, problem, place: usize, placement| Run {
+        name,
+        problem,
+        graph: None,
+        plan: &plans[place],
+        replay: &replays[place],
+        placement,
+    };
+    let page = Page {
+        runs: vec![
+            run("before", &model, 0, None),
+            run("after", &tiled, 1, Some(&placement)),
+        ],
+        ..Page::default()
+    };
+    let data = data(&page.render().unwrap());
+    let name = |place: &serde_json::Value| data["names"][place.as_u64().unwrap() as usize].clone();
+    let run = &data["runs"][1];
+    let tensors: Vec<_> = run["tensors"].as_array().unwrap().iter().collect();
+    assert_eq!(tensors.iter().map(|tensor| name(&tensor[0])).collect::<Vec<_>>(), ["a", "a", "y"]);
+    assert_eq!(
+        tensors.iter().map(|tensor| name(&tensor[3])).collect::<Vec<_>>(),
+        ["a_tile0", "a_tile1", ""]
+    );
+    let kinds: Vec<u64> = run["lives"].as_array().unwrap().iter().map(|life| life[1].as_u64().unwrap()).collect();
+    assert_eq!(kinds, [2, 2, 0]);
+}
+
+#[test]
 fn a_page_of_ten_thousand_ops_is_below_five_megabytes() {
     let mut net = Net::new().input("x");
     for index in 0..10_000 {
@@ -181,7 +221,6 @@ fn a_page_of_ten_thousand_ops_is_below_five_megabytes() {
     let plan = lower_sequence(&problem, &Structure::of(&problem), sequence.map(OpId::new));
     let page = page_of(&problem, &plan.expect("operands come before their readers"));
     assert!(page.len() < 5_000_000, "{} bytes", page.len());
-    std::fs::write("/tmp/pagework/big.html", &page).unwrap();
 }
 
 #[test]
