@@ -32,7 +32,7 @@ class Drawing {
 
   draw() {
     const { ctx, box, colors } = this;
-    ctx.fillStyle = colors.back;
+    ctx.fillStyle = colors.card;
     ctx.fillRect(0, 0, ...this.size);
     this.axes();
     ctx.save();
@@ -135,7 +135,7 @@ class Drawing {
     const { life, from, to, low, high } = band;
     this.fill(this.left, low, high, from, to, shade(colors.kinds[life.kind], life.tensor), life.kind === AGAIN);
     if (!this.has_edges) return;
-    ctx.strokeStyle = colors.back;
+    ctx.strokeStyle = colors.card;
     ctx.lineWidth = 0.6;
     ctx.stroke();
   }
@@ -230,7 +230,7 @@ class Drawing {
       const [high, low] = [this.y(life.offset + life.size), this.y(life.offset)];
       this.rect(life, left, high, Math.max(right - left, 1), Math.max(low - high, 1));
       if (right - left > 3 && low - high > 3) {
-        ctx.strokeStyle = colors.back;
+        ctx.strokeStyle = colors.card;
         ctx.lineWidth = 0.6;
         ctx.strokeRect(left, high, right - left, low - high);
       }
@@ -284,7 +284,7 @@ class Drawing {
     if (x < box.left || x > box.left + box.width) return;
     const y = this.y(value) - 2;
     ctx.fillStyle = colors.text;
-    ctx.strokeStyle = colors.back;
+    ctx.strokeStyle = colors.card;
     ctx.lineWidth = 2;
     ctx.beginPath();
     ctx.moveTo(x, y);
@@ -296,11 +296,12 @@ class Drawing {
     const width = ctx.measureText(words).width;
     const is_beside = is_left ? x - 10 - width > box.left : x + 10 + width < box.left + box.width;
     const is_at_budget = this.run.budget && Math.abs(this.y(this.run.budget) - y + 5) < 12;
-    this.write(words, x + (is_left === is_beside ? -10 : 10), (is_at_budget ? y - 20 : y - 2) - lift, is_left === is_beside ? "right" : "left", colors.text);
+    const [shift, align] = is_left === is_beside ? [-10, "right"] : [10, "left"];
+    this.write(words, x + shift, (is_at_budget ? y - 20 : y - 2) - lift, align, colors.text);
   }
 
   /** Words with an edge in the color of the ground, which are read on lines too. */
-  write(words, x, y, align, color, ground = this.colors.back) {
+  write(words, x, y, align, color, ground = this.colors.card) {
     const { ctx } = this;
     ctx.textAlign = align;
     ctx.lineJoin = "round";
@@ -313,15 +314,11 @@ class Drawing {
 
   /** The life at a place of the canvas, where one is drawn by itself. */
   life_at(x, y) {
-    const step = this.step_at(x);
-    if (this.block) {
-      const offset = (1 - (y - this.box.top) / this.box.height) * this.top;
-      return this.run.at(step).find((life) => life.offset <= offset && offset < life.offset + life.size);
-    }
     const value = (1 - (y - this.box.top) / this.box.height) * this.top;
+    if (this.block) return this.run.at(this.step_at(x)).find((life) => life.offset <= value && value < life.offset + life.size);
     const column = notBelow(this.left, x) - 1;
-    const band = this.bands.find(({ from, to, low, high }) => from <= column && column < to && low[column - from] <= value && value < high[column - from]);
-    return band && band.life;
+    const here = this.bands.filter(({ from, to }) => from <= column && column < to);
+    return here.find(({ from, low, high }) => low[column - from] <= value && value < high[column - from])?.life;
   }
 
   /** The life of a tensor above the rest of the chart, which steps back, and the step that is looked at. */
@@ -335,7 +332,7 @@ class Drawing {
     ctx.clip();
     if (tensor !== null) {
       ctx.globalAlpha = 0.62;
-      ctx.fillStyle = colors.back;
+      ctx.fillStyle = colors.card;
       ctx.fillRect(box.left, box.top, box.width, box.height);
       ctx.globalAlpha = 1;
       for (const life of this.run.tensors[tensor].lives) this.highlight(life);

@@ -4,8 +4,8 @@
 function theme() {
   const style = getComputedStyle(document.documentElement);
   const color = (name) => style.getPropertyValue(name).trim();
-  const kinds = KINDS.map(([, name]) => color(name));
-  return { kinds, text: color("--text"), muted: color("--muted"), line: color("--line"), back: color("--card"), other: color("--other"), budget: color("--budget") };
+  const named = ["text", "muted", "line", "card", "other", "budget"].map((name) => [name, color(`--${name}`)]);
+  return { kinds: KINDS.map(([, name]) => color(name)), ...Object.fromEntries(named) };
 }
 
 /** Red, green and blue of `#rrggbb`. */

@@ -91,7 +91,8 @@ function look(step, is_marked = true) {
   const here = run.at(step);
   const list = element("ul", about);
   for (const life of here.slice(0, SHOWN)) {
-    const button = element("button", element("li", list), undefined, { type: "button", title: run.owner(life), "aria-pressed": life.tensor === state.tensor });
+    const is_chosen = life.tensor === state.tensor;
+    const button = element("button", element("li", list), undefined, { type: "button", title: run.owner(life), "aria-pressed": is_chosen });
     element("i", button, undefined, { class: `mark kind${life.kind}` });
     element("bdi", button, run.owner(life));
     element("span", button, bytes(life.size), { class: "number" });
@@ -192,9 +193,15 @@ function place(event) {
   return [event.clientX - box.left, event.clientY - box.top];
 }
 
+/** Whether the pointer is dragged along a range; fingers move the page. */
+function is_range(event) {
+  return begun !== null && event.pointerType === "mouse" && Math.abs(place(event)[0] - begun[0]) > 6;
+}
+
 over.addEventListener("pointerdown", (event) => {
   pointers.set(event.pointerId, place(event));
-  begun = pointers.size === 1 ? { at: place(event), drawing } : null;
+  over.setPointerCapture(event.pointerId);
+  begun = pointers.size === 1 ? place(event) : null;
 });
 over.addEventListener("pointermove", (event) => {
   const [x, y] = place(event);
@@ -209,15 +216,15 @@ over.addEventListener("pointermove", (event) => {
   state.hovered = life ? life.tensor : null;
   look(drawing.step_at(x));
   over.title = life ? `${run.owner(life)}: ${bytes(life.size)}, steps ${life.from} to ${life.to - 1}` : "";
-  if (begun && Math.abs(x - begun.at[0]) > 6) $("range").style.cssText = `left:${Math.min(x, begun.at[0])}px;width:${Math.abs(x - begun.at[0])}px`;
+  if (is_range(event)) $("range").style.cssText = `left:${Math.min(x, begun[0])}px;width:${Math.abs(x - begun[0])}px`;
 });
 function released(event) {
   const [x, y] = place(event);
   pointers.delete(event.pointerId);
   $("range").style.cssText = "";
   if (!begun || event.type === "pointercancel") return;
-  const ends = [begun.at[0], x].map((end) => drawing.step_at(end)).sort((a, b) => a - b);
-  if (event.pointerType === "mouse" && Math.abs(x - begun.at[0]) > 6) move(ends[0], ends[1] + 1);
+  const steps = [begun[0], x].map((end) => drawing.step_at(end)).sort((a, b) => a - b);
+  if (is_range(event)) move(steps[0], steps[1] + 1);
   else if (drawing.life_at(x, y)) choose(drawing.life_at(x, y).tensor);
   begun = null;
 }
@@ -317,14 +324,15 @@ function picture() {
   new Drawing(ctx, 1200, 600 - head, view()).draw();
   ctx.restore();
   const colors = theme();
-  ctx.fillStyle = colors.back;
+  ctx.fillStyle = colors.card;
   ctx.fillRect(0, 0, 1200, head);
   ctx.fillStyle = colors.text;
   ctx.font = "600 20px system-ui, sans-serif";
   ctx.fillText(document.title, 20, 30, 1160);
   ctx.font = FONT;
   ctx.fillStyle = colors.muted;
-  ctx.fillText([...document.querySelectorAll(".figure")].map((figure) => figure.innerText.split("\n").slice(0, 2).join(" ")).join(" · ") || run.name, 20, 52, 1160);
+  const figures = [...document.querySelectorAll(".figure")].map((figure) => figure.innerText.split("\n").slice(0, 2).join(" "));
+  ctx.fillText(figures.join(" · ") || run.name, 20, 52);
   let x = 1188;
   ctx.textAlign = "right";
   for (const [name, kind] of kinds().reverse()) {

@@ -8,7 +8,7 @@ const COLUMNS = [
   ["Shape", (row) => row.tensor.shape, false],
   ["Type", (row) => row.tensor.type, false],
   ["Bytes", (row) => row.size, true],
-  ["Life", (row) => row.tensor.lives[0].from, true],
+  ["Life", (row) => ends(row.tensor)[0], true],
   ["Again", (row) => row.tensor.again, true],
 ];
 
@@ -18,6 +18,11 @@ function element(tag, parent, text, attributes = {}) {
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   if (parent) parent.append(made);
   return made;
+}
+
+/** The first and the last step of a tensor. */
+function ends(tensor) {
+  return [tensor.lives[0].from, tensor.lives.at(-1).to - 1];
 }
 
 class Table {
@@ -55,8 +60,9 @@ class Table {
     const here = run.steps.length ? run.at(run.peak) : [];
     this.all = here.slice(0, ROWS).map((life) => ({ life, name: run.owner(life), size: life.size, tensor: run.tensors[life.tensor] }));
     const rest = here.slice(ROWS).reduce((sum, life) => sum + life.size, 0);
+    const others = rest ? `; the ${ROWS} largest are listed, the others take ${bytes(rest)}` : "";
     document.getElementById("tensors-about").textContent =
-      `${run.name}: ${here.length} at step ${run.peak}, ${bytes(run.memory[run.peak] || 0)}` + (rest ? `; the ${ROWS} largest are listed, the others take ${bytes(rest)}` : "");
+      `${run.name}: ${here.length} at step ${run.peak}, ${bytes(run.memory[run.peak] || 0)}${others}`;
     this.fill();
   }
 
@@ -73,17 +79,20 @@ class Table {
   }
 
   fill() {
-    this.heads.forEach((head, column) => head.setAttribute("aria-sort", column !== this.column ? "none" : this.is_rising ? "ascending" : "descending"));
+    const order = this.is_rising ? "ascending" : "descending";
+    this.heads.forEach((head, column) => head.setAttribute("aria-sort", column === this.column ? order : "none"));
     this.body.replaceChildren();
     this.rows().forEach(({ life, name, size, tensor }, place) => {
       const row = element("tr", this.body, undefined, { "data-tensor": life.tensor });
-      const button = element("button", element("td", row), undefined, { type: "button", tabindex: place ? -1 : 0, title: tensor.other || name, "aria-pressed": "false" });
+      const button = element("button", element("td", row), undefined, { type: "button", title: tensor.other || name });
+      button.tabIndex = place ? -1 : 0;
       element("i", button, undefined, { class: `mark kind${life.kind}` });
       element("bdi", button, name);
       element("td", row, tensor.shape);
       element("td", row, tensor.type);
       element("td", row, bytes(size), { class: "number" });
-      this.life(element("td", row, `${tensor.lives[0].from}–${tensor.lives.at(-1).to - 1}`, { class: "number", title: this.run.life(tensor) }), tensor);
+      const [first, last] = ends(tensor);
+      this.life(element("td", row, `${first}–${last}`, { class: "number", title: this.run.life(tensor) }), tensor);
       element("td", row, tensor.again || "–", { class: "number" });
     });
     this.select(this.chosen);
@@ -113,7 +122,7 @@ class Table {
   csv() {
     const quoted = (text) => `"${String(text).replace(/^[=+\-@]/, "'$&").replaceAll('"', '""')}"`;
     const rows = this.rows().map(({ life, name, size, tensor }) =>
-      [quoted(name), quoted(tensor.shape), quoted(tensor.type), size, tensor.lives[0].from, tensor.lives.at(-1).to - 1, tensor.again, quoted(KINDS[life.kind][0])].join(","),
+      [...[name, tensor.shape, tensor.type].map(quoted), size, ...ends(tensor), tensor.again, quoted(KINDS[life.kind][0])].join(","),
     );
     return ["tensor,shape,type,bytes,first_step,last_step,computed_again,kind", ...rows, ""].join("\r\n");
   }

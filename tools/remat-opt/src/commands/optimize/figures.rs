@@ -11,9 +11,9 @@ pub(super) fn of(headline: &Headline, overhead: f64, check: Option<&Check>) -> V
     vec![memory(headline, check), time(overhead, check), outputs(check)]
 }
 
-/// Growth of the process where nothing is set, if that was measured; else what the headline says.
+/// The largest growth of the process where nothing is set, if that was measured; else what the headline says.
 fn memory(headline: &Headline, check: Option<&Check>) -> Figure {
-    let grown = |measured: &Measured| measured.resident_later_bytes.or(measured.resident_first_bytes);
+    let grown = |measured: &Measured| measured.resident_first_bytes.max(measured.resident_later_bytes);
     let growth = check.and_then(|check| Some((grown(&check.before)?, grown(&check.after)?)));
     let counted = (headline.before_bytes, headline.after_bytes);
     let ((before, after), about) = match growth {
