@@ -100,7 +100,7 @@ def test_three_figures_stand_first(opened):
     names = opened.run("[...document.querySelectorAll('.figure h2')].map((name) => name.textContent)")
     assert names == ["Memory", "Time", "Outputs"]
     memory = opened.run("document.querySelector('.figure .value').textContent")
-    before, after, percent = (float(figure) for figure in re.fullmatch(r"([\d.]+) → ([\d.]+) MiB−(\d+) %", memory).groups())
+    before, after, percent = (float(figure) for figure in re.fullmatch(r"([\d.]+) → ([\d.]+) MiB −(\d+) %", memory).groups())
     assert abs(100 - 100 * after / before - percent) < 1.5
 
 
