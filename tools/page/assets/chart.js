@@ -68,7 +68,7 @@ class Drawing {
     for (let step = Math.ceil(this.from / stride) * stride; step <= this.to; step += stride) {
       const x = Math.round(this.x(step)) + 0.5;
       this.path([[x, box.top + box.height], [x, box.top + box.height + 4]]);
-      ctx.fillText(step, x, box.top + box.height + 7);
+      ctx.fillText(step, Math.min(x, this.size[0] - ctx.measureText(step).width / 2), box.top + box.height + 7);
     }
     ctx.textAlign = "right";
     ctx.fillText("step", box.left - 8, box.top + box.height + 7);
