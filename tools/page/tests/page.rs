@@ -184,12 +184,20 @@ fn parts_of_a_tensor_are_called_by_it_and_marked() {
     let name = |place: &serde_json::Value| data["names"][place.as_u64().unwrap() as usize].clone();
     let run = &data["runs"][1];
     let tensors: Vec<_> = run["tensors"].as_array().unwrap().iter().collect();
-    assert_eq!(tensors.iter().map(|tensor| name(&tensor[0])).collect::<Vec<_>>(), ["a", "a", "y"]);
+    assert_eq!(
+        tensors.iter().map(|tensor| name(&tensor[0])).collect::<Vec<_>>(),
+        ["a", "a", "y"]
+    );
     assert_eq!(
         tensors.iter().map(|tensor| name(&tensor[3])).collect::<Vec<_>>(),
         ["a_tile0", "a_tile1", ""]
     );
-    let kinds: Vec<u64> = run["lives"].as_array().unwrap().iter().map(|life| life[1].as_u64().unwrap()).collect();
+    let kinds: Vec<u64> = run["lives"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|life| life[1].as_u64().unwrap())
+        .collect();
     assert_eq!(kinds, [2, 2, 0]);
 }
 

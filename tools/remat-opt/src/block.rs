@@ -107,13 +107,14 @@ pub(crate) fn chart(solution: &Solution) -> Option<Result<String, DrawError>> {
     let placed = solution.placement.as_ref()?;
     let title = format!("{}: the block of the plan", solution.problem.name);
     // Of an accepted placement both lists name the same in the same order.
-    let needed = intervals(&solution.problem, &solution.plan, &solution.replay).into_iter();
+    let needed = intervals(&solution.problem, &solution.plan, &solution.replay);
     let offsets = placed.placement.intervals.iter().map(|placed| placed.offset);
     let chart = BlockChart {
         bytes: placed.block(),
         load: placed.load,
         steps: solution.plan.steps.len(),
         taken: needed
+            .iter()
             .zip(offsets)
             .map(|(interval, offset)| taken(solution, interval, offset))
             .collect(),
@@ -121,7 +122,7 @@ pub(crate) fn chart(solution: &Solution) -> Option<Result<String, DrawError>> {
     Some(remat_chart::block(&title, &chart))
 }
 
-fn taken(solution: &Solution, interval: Interval, offset: u64) -> Taken {
+fn taken(solution: &Solution, interval: &Interval, offset: u64) -> Taken {
     let (problem, plan) = (&solution.problem, &solution.plan);
     let (by, name) = match (interval.what, plan.steps.get(interval.steps.start)) {
         (Resident::Workspace(op), _) => (TakenBy::Workspace, format!("workspace of {}", problem.ops[op].name)),
