@@ -5,6 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use remat_chart::DrawError;
 
 use crate::data::{Data, in_element};
+use crate::names::Names;
 use crate::run::{Run, Time};
 use crate::table;
 
@@ -85,9 +86,10 @@ impl Page<'_> {
                         }
                         @if !self.text.is_empty() { section { pre { (self.text) } } }
                         @if let Some(memory) = memory { (memory) (peak()) }
-                        @if let Some(run) = self.runs.last() {
-                            (self.recomputed(run))
-                            (moved(run))
+                        @if let (Some(model), Some(run)) = (self.runs.first(), self.runs.last()) {
+                            @let names = Names::of(model.problem);
+                            (self.recomputed(run, &names))
+                            (moved(run, &names))
                         }
                         (self.details())
                     }
@@ -222,8 +224,8 @@ impl Page<'_> {
         }
     }
 
-    fn recomputed(&self, run: &Run<'_>) -> Markup {
-        let rows = table::recomputed(run.problem, run.plan);
+    fn recomputed<'a>(&self, run: &Run<'a>, names: &Names<'a>) -> Markup {
+        let rows = table::recomputed(run.problem, run.plan, names);
         html! {
             section {
                 h2 { "Dropped and computed again" }
@@ -273,8 +275,8 @@ fn width(part: u64, whole: u64) -> String {
     format!("width:{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
-fn moved(run: &Run<'_>) -> Markup {
-    let rows = table::moved(run.problem, run.plan);
+fn moved<'a>(run: &Run<'a>, names: &Names<'a>) -> Markup {
+    let rows = table::moved(run.problem, run.plan, names);
     html! {
         @if !rows.is_empty() {
             section {

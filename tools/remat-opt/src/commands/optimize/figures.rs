@@ -46,7 +46,11 @@ fn arrow(before: &str, after: &str) -> String {
 
 /// A share that is added or taken away.
 fn change(percent: f64, digits: usize) -> String {
-    format!("{percent:+.digits$} %").replace('-', "−")
+    let text = format!("{percent:+.digits$} %").replace('-', "−");
+    match text.contains(|digit| matches!(digit, '1'..='9')) {
+        true => text,
+        false => text.trim_start_matches(['+', '−']).to_owned(),
+    }
 }
 
 fn time(overhead: f64, check: Option<&Check>) -> Figure {
@@ -100,8 +104,8 @@ mod tests {
     #[test]
     fn a_change_has_its_sign() {
         assert_eq!(
-            (change(-62.5, 0), change(0.14, 1)),
-            ("−62 %".to_owned(), "+0.1 %".to_owned())
+            [(-62.6, 0), (0.14, 1), (-0.04, 1)].map(|(percent, digits)| change(percent, digits)),
+            ["−63 %", "+0.1 %", "0.0 %"]
         );
     }
 }
