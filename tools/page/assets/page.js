@@ -1,8 +1,8 @@
 // What the page does with keys, pointers and buttons.
 
 const $ = (id) => document.getElementById(id);
+/** Most tensors that are listed beside the chart. */
 const SHOWN = 9;
-const FOUND = 50;
 /** Fewest steps that are seen at once. */
 const CLOSEST = 8;
 
@@ -244,109 +244,6 @@ over.addEventListener(
   },
   { passive: false },
 );
-
-// Search for ops by name or type.
-const search = $("search");
-const found = $("found");
-
-/** Steps whose op has these letters in its name or type; those of exactly this name first. */
-function matches(wanted) {
-  const letters = wanted.toLowerCase();
-  const has = (name) => names[name].toLowerCase().includes(letters);
-  const places = [...run.steps.keys()].filter((step) => run.steps[step].slice(1).some(has));
-  const is_exact = (step) => run.name_of(step) === wanted;
-  return [...places.filter(is_exact), ...places.filter((step) => !is_exact(step))];
-}
-
-function select(option) {
-  for (const one of found.children) one.setAttribute("aria-selected", one === option);
-  if (option) {
-    search.setAttribute("aria-activedescendant", option.id);
-    option.scrollIntoView({ block: "nearest" });
-  } else search.removeAttribute("aria-activedescendant");
-}
-
-function close() {
-  found.hidden = true;
-  search.setAttribute("aria-expanded", "false");
-}
-
-function take(option) {
-  if (!option) return;
-  close();
-  go(Number(option.dataset.step), 60);
-  over.focus();
-}
-
-search.addEventListener("input", () => {
-  found.replaceChildren();
-  const wanted = search.value.trim();
-  const places = wanted ? matches(wanted) : [];
-  places.slice(0, FOUND).forEach((step, place) => {
-    const option = element("li", found, run.describe(step), { role: "option", id: `found${place}`, "data-step": step });
-    option.addEventListener("mousedown", () => take(option));
-  });
-  if (wanted && !places.length) element("li", found, "no op has this name or type");
-  if (places.length > FOUND) element("li", found, `and ${places.length - FOUND} more`);
-  found.hidden = !wanted;
-  search.setAttribute("aria-expanded", Boolean(wanted));
-  select(places.length ? found.firstElementChild : null);
-});
-search.addEventListener("keydown", (event) => {
-  const chosen = found.querySelector("[aria-selected=true]");
-  if (event.key === "Escape") {
-    search.value = "";
-    close();
-    over.focus();
-  } else if (event.key === "Enter") take(chosen);
-  else if (event.key === "ArrowDown" && chosen) select(chosen.nextElementSibling?.id ? chosen.nextElementSibling : chosen);
-  else if (event.key === "ArrowUp" && chosen) select(chosen.previousElementSibling || chosen);
-  else return;
-  event.preventDefault();
-});
-search.addEventListener("blur", close);
-
-// Files.
-function save(name, blob) {
-  const link = element("a", undefined, undefined, { href: URL.createObjectURL(blob), download: `${data.file}${name}` });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-
-/** The chart at twice a fixed size, with figures and colors above it. */
-function picture() {
-  const canvas = new OffscreenCanvas(2400, 1200);
-  const ctx = canvas.getContext("2d");
-  ctx.scale(2, 2);
-  const head = 64;
-  ctx.save();
-  ctx.translate(0, head);
-  new Drawing(ctx, 1200, 600 - head, view()).draw();
-  ctx.restore();
-  const colors = theme();
-  ctx.fillStyle = colors.card;
-  ctx.fillRect(0, 0, 1200, head);
-  ctx.fillStyle = colors.text;
-  ctx.font = "600 20px system-ui, sans-serif";
-  ctx.fillText(document.title, 20, 30, 1160);
-  ctx.font = FONT;
-  ctx.fillStyle = colors.muted;
-  const figures = [...document.querySelectorAll(".figure")].map((figure) => figure.innerText.split("\n").slice(0, 2).join(" "));
-  ctx.fillText(figures.join(" · ") || run.name, 20, 52);
-  let x = 1188;
-  ctx.textAlign = "right";
-  for (const [name, kind] of kinds().reverse()) {
-    ctx.fillStyle = colors.muted;
-    ctx.fillText(name, x, 52);
-    x -= ctx.measureText(name).width + 16;
-    for (const fill of kind === AGAIN ? [colors.kinds[kind], hatch(ctx, colors.kinds[kind])] : [colors.kinds[kind]]) {
-      ctx.fillStyle = fill;
-      ctx.fillRect(x, 42, 11, 11);
-    }
-    x -= 16;
-  }
-  return canvas.convertToBlob({ type: "image/png" });
-}
 
 const ACTS = {
   peak: go_to_peak,

@@ -15,6 +15,8 @@
 //! | `assets/colors.js` | colors of both themes, and hatching |
 //! | `assets/chart.js` | the chart |
 //! | `assets/table.js` | the table of the largest tensors |
+//! | `assets/search.js` | search for ops |
+//! | `assets/files.js` | chart, table and report as files |
 //! | `assets/page.js` | what keys, pointers and buttons do |
 
 mod data;

@@ -15,6 +15,8 @@ const SCRIPT: &str = concat!(
     include_str!("../assets/colors.js"),
     include_str!("../assets/chart.js"),
     include_str!("../assets/table.js"),
+    include_str!("../assets/search.js"),
+    include_str!("../assets/files.js"),
     include_str!("../assets/page.js"),
 );
 /// Whatever a name of a model holds, the page asks for nothing from anywhere.
