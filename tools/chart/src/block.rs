@@ -59,11 +59,10 @@ pub struct BlockChart {
 
 impl TakenBy {
     /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Result, Self::Output, Self::Again, Self::Back, Self::Workspace];
+    const ALL: [Self; 5] = [Self::Result, Self::Output, Self::Again, Self::Back, Self::Workspace];
 
     /// What the legend calls it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Result => "first run",
             Self::Output => "output",
@@ -71,13 +70,6 @@ impl TakenBy {
             Self::Back => "page in",
             Self::Workspace => "workspace",
         }
-    }
-
-    /// Its color, as style sheets name it.
-    #[must_use]
-    pub fn css_color(self) -> String {
-        let RGBColor(red, green, blue) = self.color();
-        format!("#{red:02x}{green:02x}{blue:02x}")
     }
 
     fn color(self) -> RGBColor {

@@ -1,162 +1,267 @@
-// Draws the runs in the element `data` so that they can be zoomed and pointed at. The page is whole without this.
-(() => {
-  "use strict";
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const HEIGHT = 330;
-  const SHOWN = 14;
-  const STEPS = ["", "computed again: ", "to the second memory: ", "back from the second memory: "];
+// What the page does with keys, pointers and buttons.
 
-  function bytes(value) {
-    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let unit = 0;
-    while (value >= 1024 && unit + 1 < units.length) {
-      value /= 1024;
-      unit += 1;
-    }
-    return `${unit === 0 ? value : value.toFixed(value < 10 ? 2 : 1)} ${units[unit]}`;
+const $ = (id) => document.getElementById(id);
+/** Most tensors that are listed beside the chart. */
+const SHOWN = 9;
+/** Fewest steps that are seen at once. */
+const CLOSEST = 8;
+
+/** What is looked at: a view, a range of steps, a step and a tensor. */
+const state = { view: "", from: 0, to: 1, step: null, tensor: null, hovered: null };
+let drawing;
+let run = runs.at(-1);
+const table = new Table((tensor) => choose(tensor));
+
+function view() {
+  const is_both = state.view === "both";
+  const is_block = state.view === "block";
+  const most = (one) => Math.max(one.memory[one.peak] || 0, one.budget || 0);
+  const top = is_block ? run.block : runs.reduce((top, one) => Math.max(top, most(one)), 1) * 1.06;
+  return { run, behind: is_both ? runs[0] : null, block: is_block, from: state.from, to: state.to, top, chosen: state.tensor };
+}
+
+/** Sizes a canvas for the pixels of the screen. */
+function prepared(canvas) {
+  const { width, height } = canvas.getBoundingClientRect();
+  const scale = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * scale);
+  canvas.height = Math.round(height * scale);
+  const ctx = canvas.getContext("2d");
+  ctx.scale(scale, scale);
+  return { ctx, width, height };
+}
+
+let is_waiting = false;
+function redraw() {
+  if (is_waiting) return;
+  is_waiting = true;
+  requestAnimationFrame(() => {
+    is_waiting = false;
+    const { ctx, width, height } = prepared($("chart"));
+    drawing = new Drawing(ctx, width, height, view());
+    drawing.draw();
+    drawing.overlaid = prepared($("over")).ctx;
+    overlay();
+  });
+}
+
+function overlay() {
+  if (drawing) drawing.overlay(drawing.overlaid, state.step, state.hovered ?? state.tensor);
+}
+
+function show(name) {
+  const last = run;
+  state.view = name;
+  run = name === runs[0].name ? runs[0] : runs.at(-1);
+  if (run !== last || state.to <= 1) {
+    Object.assign(state, { from: 0, to: Math.max(run.steps.length, 1), step: null, tensor: null, hovered: null });
+    table.chosen = null;
+    table.show(run);
   }
+  for (const input of document.querySelectorAll("[name=view]")) input.checked = input.value === name;
+  legend();
+  look(state.step ?? run.peak, false);
+  redraw();
+}
 
-  function element(tag, text, parent) {
-    const made = document.createElement(tag);
-    if (text !== undefined) made.textContent = text;
-    if (parent) parent.append(made);
-    return made;
+/** Names and numbers of the kinds that the chart shows. */
+function kinds() {
+  const here = KINDS.map(([name], kind) => [name, kind]).filter(([, kind]) => kind !== WORKSPACE && run.lives.some((life) => life.kind === kind));
+  return [...here, ["workspaces and small tensors", WORKSPACE]];
+}
+
+function legend() {
+  $("legend").replaceChildren();
+  for (const [name, kind] of kinds()) {
+    const item = element("span", $("legend"));
+    element("i", item, undefined, { class: `mark kind${kind}` });
+    item.append(name);
   }
+  if (state.view === "both") element("span", $("legend"), `line: ${runs[0].name}`);
+}
 
-  function mark(kind, parent) {
-    element("i", undefined, parent).style.background = data.kinds[kind][1];
+/** Says what is in memory at a step, and where it is in the chart. */
+function look(step, is_marked = true) {
+  if (!run.steps.length) return;
+  state.step = is_marked ? step : state.step;
+  const about = $("about");
+  about.replaceChildren();
+  element("b", about, run.describe(step));
+  element("p", about, `${bytes(run.memory[step])} in memory${step === run.peak ? ", the peak" : ""}`);
+  const here = run.at(step);
+  const list = element("ul", about);
+  for (const life of here.slice(0, SHOWN)) {
+    const is_chosen = life.tensor === state.tensor;
+    const button = element("button", element("li", list), undefined, { type: "button", title: run.owner(life), "aria-pressed": is_chosen });
+    element("i", button, undefined, { class: `mark kind${life.kind}` });
+    element("bdi", button, run.owner(life));
+    element("span", button, bytes(life.size), { class: "number" });
+    button.addEventListener("click", () => choose(life.tensor));
   }
+  if (here.length > SHOWN) element("p", about, `and ${here.length - SHOWN} more`);
+  overlay();
+}
 
-  // Names of what takes bytes, the largest first.
-  function table(rows, parent) {
-    const body = element("table", undefined, parent);
-    for (const [name, kind, , , size] of rows.slice(0, SHOWN)) {
-      const row = element("tr", undefined, body);
-      const cell = element("td", undefined, row);
-      mark(kind, cell);
-      cell.append(data.names[name]);
-      cell.title = `${data.names[name]} (${data.kinds[kind][0]})`;
-      element("td", bytes(size), row).className = "number";
-    }
-    if (rows.length > SHOWN) element("div", `and ${rows.length - SHOWN} more`, parent);
+/** Highlights the life of a tensor, or nothing. */
+function choose(tensor) {
+  state.tensor = tensor === state.tensor ? null : tensor;
+  state.hovered = null;
+  table.select(state.tensor);
+  if (state.tensor !== null) {
+    const { name, other, lives, size, shape, type } = run.tensors[state.tensor];
+    const [first, last] = [lives[0].from, lives.at(-1).to];
+    if (last < state.from || first > state.to) move(first, last);
+    say(`${name}: ${[other && `as ${other}`, type, shape, bytes(size)].filter(Boolean).join(", ")}; steps ${run.life(run.tensors[state.tensor])}`);
+  } else say("");
+  look(state.step ?? run.peak, false);
+  redraw();
+}
+
+function say(words) {
+  $("said").textContent = words;
+}
+
+/** Shows a range of steps, kept within the run. */
+function move(from, to) {
+  const count = Math.max(run.steps.length, 1);
+  const width = Math.min(Math.max(to - from, Math.min(CLOSEST, count)), count);
+  state.from = Math.min(Math.max((from + to - width) / 2, 0), count - width);
+  state.to = state.from + width;
+  redraw();
+}
+
+function zoom(factor, around = (state.from + state.to) / 2) {
+  move(around - (around - state.from) * factor, around + (state.to - around) * factor);
+}
+
+/** Goes to a step; one that is not seen is moved into the middle. `width`: the most steps around it. */
+function go(step, width = Infinity) {
+  if (!run.steps.length) return;
+  step = Math.min(Math.max(step, 0), run.steps.length - 1);
+  const seen = Math.min(state.to - state.from, width);
+  if (seen < state.to - state.from || step < state.from || step + 1 > state.to) move(step + 0.5 - seen / 2, step + 0.5 + seen / 2);
+  look(step);
+  say(`${run.describe(step)}, ${bytes(run.memory[step])}`);
+}
+
+function go_to_peak() {
+  go(run.peak, Math.max(run.steps.length / 8, 40));
+}
+
+/** The next smaller or larger tensor at the step. */
+function next_tensor(way) {
+  const here = run.at(state.step ?? run.peak);
+  const place = here.findIndex((life) => life.tensor === state.tensor);
+  const next = here[place < 0 ? 0 : Math.min(Math.max(place + way, 0), here.length - 1)];
+  if (next && next.tensor !== state.tensor) choose(next.tensor);
+}
+
+const KEYS = {
+  ArrowLeft: (event) => go((state.step ?? run.peak) - (event.shiftKey ? 10 : 1)),
+  ArrowRight: (event) => go((state.step ?? run.peak) + (event.shiftKey ? 10 : 1)),
+  ArrowUp: () => next_tensor(-1),
+  ArrowDown: () => next_tensor(1),
+  Home: () => go(0),
+  End: () => go(run.steps.length - 1),
+  "+": () => zoom(0.5, state.step ?? undefined),
+  "=": () => zoom(0.5, state.step ?? undefined),
+  "-": () => zoom(2, state.step ?? undefined),
+  0: () => move(0, run.steps.length),
+  p: go_to_peak,
+  "/": () => $("search").focus(),
+  Escape: () => state.tensor !== null && choose(state.tensor),
+};
+/** Keys that only the chart takes: elsewhere they scroll. */
+const OF_CHART = ["ArrowUp", "ArrowDown", "Home", "End"];
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target === search) return;
+  if (event.target.matches("[type=radio]") && event.key.startsWith("Arrow")) return;
+  const act = KEYS[event.key];
+  if (!act || (OF_CHART.includes(event.key) && event.target !== $("over"))) return;
+  event.preventDefault();
+  act(event);
+});
+
+// The pointer: what is under it is named, a drag is a range, two fingers zoom.
+const over = $("over");
+const pointers = new Map();
+let begun = null;
+
+function place(event) {
+  const box = over.getBoundingClientRect();
+  return [event.clientX - box.left, event.clientY - box.top];
+}
+
+/** Whether the pointer is dragged along a range; fingers move the page. */
+function is_range(event) {
+  return begun !== null && event.pointerType === "mouse" && Math.abs(place(event)[0] - begun[0]) > 6;
+}
+
+over.addEventListener("pointerdown", (event) => {
+  pointers.set(event.pointerId, place(event));
+  over.setPointerCapture(event.pointerId);
+  begun = pointers.size === 1 ? place(event) : null;
+});
+over.addEventListener("pointermove", (event) => {
+  const [x, y] = place(event);
+  const last = pointers.get(event.pointerId);
+  if (last && pointers.size === 2) {
+    const [other] = [...pointers].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
+    zoom(Math.abs(last[0] - other[0]) / Math.max(Math.abs(x - other[0]), 1), drawing.step_at((x + other[0]) / 2));
   }
+  if (last) pointers.set(event.pointerId, [x, y]);
+  if (!drawing) return;
+  const life = drawing.life_at(x, y);
+  state.hovered = life ? life.tensor : null;
+  look(drawing.step_at(x));
+  over.title = life ? `${run.owner(life)}: ${bytes(life.size)}, steps ${life.from} to ${life.to - 1}` : "";
+  if (is_range(event)) $("range").style.cssText = `left:${Math.min(x, begun[0])}px;width:${Math.abs(x - begun[0])}px`;
+});
+function released(event) {
+  const [x, y] = place(event);
+  pointers.delete(event.pointerId);
+  $("range").style.cssText = "";
+  if (!begun || event.type === "pointercancel") return;
+  const steps = [begun[0], x].map((end) => drawing.step_at(end)).sort((a, b) => a - b);
+  if (is_range(event)) move(steps[0], steps[1] + 1);
+  else if (drawing.life_at(x, y)) choose(drawing.life_at(x, y).tensor);
+  begun = null;
+}
+over.addEventListener("pointerup", released);
+over.addEventListener("pointercancel", released);
+over.addEventListener("pointerleave", () => {
+  state.hovered = null;
+  overlay();
+});
+over.addEventListener("dblclick", () => move(0, run.steps.length));
+over.addEventListener(
+  "wheel",
+  (event) => {
+    if (!event.ctrlKey && !event.shiftKey) return;
+    event.preventDefault();
+    zoom((event.deltaY || event.deltaX) > 0 ? 1.25 : 0.8, drawing.step_at(place(event)[0]));
+  },
+  { passive: false },
+);
 
-  function stepName(run, step) {
-    const [kind, name] = run.steps[step];
-    return STEPS[kind] + data.names[name];
-  }
-
-  function describe(run, step, about, offset) {
-    if (step === null || step === undefined || step >= run.steps.length) return;
-    about.replaceChildren();
-    const here = run.taken.filter((taken) => taken[2] <= step && step < taken[3]);
-    if (offset !== undefined) {
-      const at = here.find((taken) => taken[5] <= offset && offset < taken[5] + taken[4]);
-      if (!at) return;
-      const [name, kind, from, to, size, begin] = at;
-      element("b", data.names[name], about);
-      element("div", `${data.kinds[kind][0]}, ${bytes(size)} at ${begin}`, about);
-      element("div", `steps ${from} to ${to - 1}: ${stepName(run, from)} … ${stepName(run, to - 1)}`, about);
-      return;
-    }
-    element("b", `${step}: ${stepName(run, step)}`, about);
-    element("div", `${bytes(run.memory[step])} in memory`, about);
-    table(here.sort((a, b) => b[4] - a[4]), about);
-  }
-
-  const axes = [
-    { label: "step", size: 44 },
-    { size: 84, incrs: Array.from({ length: 50 }, (_, power) => 2 ** power), values: (_, ticks) => ticks.map(bytes) },
-  ];
-
-  function options(box, top, steps, series, hooks) {
-    return {
-      width: box.clientWidth,
-      height: HEIGHT,
-      axes,
-      series: [{}, ...series],
-      scales: { x: { time: false, range: (_, low, high) => [Math.max(low, 0), Math.min(high, steps)] }, y: { range: [0, top] } },
-      cursor: { drag: { x: true, y: false } },
-      legend: { show: false },
-      hooks,
-    };
-  }
-
-  function memory(run, box, about, top) {
-    const count = run.memory.length;
-    const at = Array.from({ length: count + 1 }, (_, step) => step);
-    const values = [...run.memory, run.memory[count - 1]];
-    const again = run.steps.map(([kind], step) => (kind === 1 ? run.memory[step] : null));
-    const series = [
-      { stroke: "#005caf", width: 1.5, fill: "#005caf22", paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } },
-      { stroke: "#d55e00", paths: () => null, points: { show: true, size: 5, fill: "#d55e00" } },
-      { stroke: "#e00", width: 1, points: { show: false } },
-    ];
-    const columns = [at, values, [...again, null], at.map(() => run.budget)];
-    const hooks = { setCursor: [(plot) => describe(run, plot.cursor.idx, about)] };
-    const plot = new uPlot(options(box, top * 1.05 || 1, count, series, hooks), columns, box);
-    const peak = run.memory.indexOf(run.memory.reduce((a, b) => Math.max(a, b), 0));
-    describe(run, peak, about);
-    return plot;
-  }
-
-  function block(run, box, about) {
-    const count = run.steps.length;
-    const draw = (plot) => {
-      const { ctx } = plot;
-      ctx.save();
-      ctx.beginPath();
-      ctx.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
-      ctx.clip();
-      for (const [, kind, from, to, size, offset] of run.taken) {
-        const left = plot.valToPos(from, "x", true);
-        const right = plot.valToPos(to, "x", true);
-        const high = plot.valToPos(offset + size, "y", true);
-        const low = plot.valToPos(offset, "y", true);
-        ctx.fillStyle = data.kinds[kind][1];
-        ctx.fillRect(left, high, Math.max(right - left, 1), Math.max(low - high, 1));
-        if (right - left > 3 && low - high > 3) {
-          ctx.strokeStyle = "#fff";
-          ctx.strokeRect(left, high, right - left, low - high);
-        }
-      }
-      ctx.restore();
-    };
-    const point = (plot) => {
-      const { left, top } = plot.cursor;
-      if (left < 0) return;
-      describe(run, Math.floor(plot.posToVal(left, "x")), about, plot.posToVal(top, "y"));
-    };
-    const at = Array.from({ length: count + 1 }, (_, step) => step);
-    const hooks = { draw: [draw], setCursor: [point] };
-    return new uPlot(options(box, run.block, count, [{ show: true, paths: () => null, points: { show: false } }], hooks), [at, at.map(() => 0)], box);
-  }
-
-  document.body.classList.add("scripted");
-  const top = data.runs.reduce((most, run) => run.memory.reduce((a, b) => Math.max(a, b), Math.max(most, run.budget || 0)), 0);
-  for (const place of document.querySelectorAll("[data-chart]")) {
-    const run = data.runs[Number(place.dataset.run)];
-    if (run.memory.length === 0) continue;
-    const chart = element("div", undefined, place);
-    chart.className = "chart";
-    const box = element("div", undefined, chart);
-    const about = element("div", undefined, chart);
-    about.className = "about";
-    const is_block = place.dataset.chart === "block";
-    const plot = is_block ? block(run, box, about) : memory(run, box, about, top);
-    new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: HEIGHT })).observe(box);
-    const marks = element("div", undefined, place);
-    marks.className = "marks";
-    if (is_block) {
-      data.kinds.forEach(([name], kind) => {
-        if (run.taken.some((taken) => taken[1] === kind)) {
-          mark(kind, marks);
-          marks.append(name);
-        }
-      });
-    } else if (run.steps.some(([kind]) => kind === 1)) {
-      element("i", undefined, marks).style.background = "#d55e00";
-      marks.append("computed again");
-    }
-  }
-})();
+const ACTS = {
+  peak: go_to_peak,
+  closer: () => zoom(0.5, state.step ?? undefined),
+  wider: () => zoom(2, state.step ?? undefined),
+  all: () => move(0, run.steps.length),
+  png: async () => save(".png", await picture()),
+  csv: () => save(".csv", new Blob([table.csv()], { type: "text/csv" })),
+  json: () => save(".json", new Blob([$("report").textContent], { type: "application/json" })),
+  theme: () => {
+    const is_dark = getComputedStyle(document.documentElement).colorScheme === "dark";
+    document.documentElement.dataset.theme = is_dark ? "light" : "dark";
+    redraw();
+  },
+};
+for (const [id, act] of Object.entries(ACTS)) if ($(id)) $(id).addEventListener("click", act);
+for (const input of document.querySelectorAll("[name=view]")) input.addEventListener("change", () => show(input.value));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+new ResizeObserver(redraw).observe($("chart"));
+document.body.classList.add("scripted");
+show(document.querySelector("[name=view]:checked").value);

@@ -1,20 +1,29 @@
 //! A plan as one page for a browser: a file of HTML without references to others.
 //!
-//! The page says in words what the plan gains, and shows memory over the steps before and after, the block with its offsets where the plan
-//! has one, and in tables what is computed again and what moves to the second memory and back. Charts stand in it as SVG. Where scripts run,
-//! the same charts can be zoomed, and pointing at a step names what is in memory there.
+//! The page has three large figures, memory over the steps before and after, the tensors behind it, the block with its offsets where the plan has
+//! one, and in tables what is largest at the peak, what is computed again and what moves to the second memory and back. Without scripts the
+//! figures, a chart as SVG and the tables of the plan are there; with them the chart is looked into, step by step and tensor by tensor.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `run` | what a plan does step by step, and what takes bytes from when to when |
+//! | `run` | what a plan does step by step |
 //! | `table` | recomputes and transfers, one row each |
-//! | `data` | runs as JSON for the script |
+//! | `names` | ops and tensors as the model calls them |
+//! | `data` | runs as JSON for the script: what takes bytes from when to when |
 //! | `page` | the page |
+//! | `assets/data.js` | the runs, and what can be asked of them |
+//! | `assets/colors.js` | colors of both themes, and hatching |
+//! | `assets/chart.js` | the chart |
+//! | `assets/table.js` | the table of the largest tensors |
+//! | `assets/search.js` | search for ops |
+//! | `assets/files.js` | chart, table and report as files |
+//! | `assets/page.js` | what keys, pointers and buttons do |
 
 mod data;
+mod names;
 mod page;
 mod run;
 mod table;
 
-pub use page::Page;
-pub use run::{Run, Taken, Time, taken};
+pub use page::{Figure, Page};
+pub use run::{Run, Time};

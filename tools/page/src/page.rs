@@ -4,31 +4,58 @@ use bytesize::ByteSize;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use remat_chart::DrawError;
 
-use crate::data::Data;
+use crate::data::{Data, in_element};
+use crate::names::Names;
 use crate::run::{Run, Time};
 use crate::table;
 
 const STYLE: &str = include_str!("../assets/page.css");
-const SCRIPT: &str = include_str!("../assets/page.js");
-/// A library for charts; see `third_party/README.md`.
-const CHARTS: &str = include_str!("../../../third_party/uplot/uPlot.iife.min.js");
-const CHARTS_STYLE: &str = include_str!("../../../third_party/uplot/uPlot.min.css");
+const SCRIPT: &str = concat!(
+    include_str!("../assets/data.js"),
+    include_str!("../assets/colors.js"),
+    include_str!("../assets/chart.js"),
+    include_str!("../assets/table.js"),
+    include_str!("../assets/search.js"),
+    include_str!("../assets/files.js"),
+    include_str!("../assets/page.js"),
+);
+/// Whatever a name of a model holds, the page asks for nothing from anywhere.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+
+/// One of the large figures at the top.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Figure {
+    /// What it is of, `Memory` for instance.
+    pub name: String,
+    /// The figure: `31.2 -> 11.7 MiB`.
+    pub value: String,
+    /// What changes, `-63 %`, and whether that is a gain.
+    pub change: Option<(String, bool)>,
+    /// Before and after, for two bars.
+    pub bars: Option<(u64, u64)>,
+    /// How it was found.
+    pub about: String,
+}
 
 /// A plan as a page.
 #[derive(Clone, Debug, Default)]
 pub struct Page<'a> {
     /// What the page is about.
     pub title: String,
+    /// The large figures.
+    pub figures: Vec<Figure>,
     /// What is said of the plan: a word, and lines about it.
     pub summary: Vec<(String, Vec<String>)>,
     /// Further lines, shown as they are.
     pub text: String,
-    /// Runs whose memory is shown, in this order; the last one is the plan.
+    /// Runs whose memory is shown: before, then as planned; or one alone.
     pub runs: Vec<Run<'a>>,
     /// What durations count; absent where there are no runs.
     pub time: Option<Time>,
     /// Further charts as SVG, with their headings.
     pub charts: Vec<(String, String)>,
+    /// The report as JSON, which the page offers as a file; empty where there is none.
+    pub report: String,
 }
 
 impl Page<'_> {
@@ -37,35 +64,42 @@ impl Page<'_> {
     /// # Errors
     /// [`DrawError`].
     pub fn render(&self) -> Result<String, DrawError> {
-        let runs: Vec<&Run<'_>> = self.runs.iter().collect();
-        let body = html! {
-            h1 { (self.title) }
-            (summary(&self.summary))
-            @if !self.text.is_empty() { pre { (self.text) } }
-            @if let Some(memory) = self.memory()? { (memory) }
-            @if let Some(block) = self.block()? { (block) }
-            @for (heading, svg) in &self.charts {
-                section { h2 { (heading) } figure { (PreEscaped(svg)) } }
-            }
-            @if let Some(run) = self.runs.last() {
-                (self.recomputed(run))
-                (moved(run))
-            }
-        };
+        let has_steps = self.runs.iter().any(|run| !run.memory().is_empty());
+        let memory = if has_steps { Some(self.memory()?) } else { None };
         let page = html! {
             (DOCTYPE)
             html lang="en" {
                 head {
                     meta charset="utf-8";
-                    meta name="viewport" content="width=device-width";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta http-equiv="Content-Security-Policy" content=(POLICY);
                     title { (self.title) }
-                    style { (PreEscaped(CHARTS_STYLE)) (PreEscaped(STYLE)) }
+                    style { (PreEscaped(STYLE)) }
                 }
                 body {
-                    (body)
-                    @if !self.runs.is_empty() {
-                        script type="application/json" id="data" { (PreEscaped(Data::of(&runs).to_json())) }
-                        script { (PreEscaped(CHARTS)) }
+                    header {
+                        h1 { (self.title) }
+                        @if has_steps { div.group.live { (self.files()) button #theme type="button" title="light or dark" { "Theme" } } }
+                    }
+                    main {
+                        (self.figures())
+                        @for (heading, svg) in &self.charts {
+                            section { h2 { (heading) } figure { (PreEscaped(svg)) } }
+                        }
+                        @if !self.text.is_empty() { section { pre { (self.text) } } }
+                        @if let Some(memory) = memory { (memory) (peak()) }
+                        @if let (Some(model), Some(run)) = (self.runs.first(), self.runs.last()) {
+                            @let names = Names::of(model.problem);
+                            (self.recomputed(run, &names))
+                            (moved(run, &names))
+                        }
+                        (self.details())
+                    }
+                    @if has_steps {
+                        script type="application/json" id="data" { (PreEscaped(Data::of(&self.title, &self.runs).to_json())) }
+                        @if !self.report.is_empty() {
+                            script type="application/json" id="report" { (PreEscaped(in_element(&self.report))) }
+                        }
                         script { (PreEscaped(SCRIPT)) }
                     }
                 }
@@ -74,11 +108,43 @@ impl Page<'_> {
         Ok(page.into_string())
     }
 
-    /// Memory over the steps of each run.
-    fn memory(&self) -> Result<Option<Markup>, DrawError> {
-        if self.runs.is_empty() {
-            return Ok(None);
+    /// Buttons that save something.
+    fn files(&self) -> Markup {
+        html! {
+            button #png type="button" title="save the chart as a picture" { "PNG" }
+            button #csv type="button" title="save the table of tensors" { "CSV" }
+            @if !self.report.is_empty() { button #json type="button" title="save the report" { "JSON" } }
         }
+    }
+
+    fn figures(&self) -> Markup {
+        html! {
+            @if !self.figures.is_empty() {
+                div.figures {
+                    @for figure in &self.figures {
+                        div.figure {
+                            h2 { (figure.name) }
+                            div.value {
+                                (figure.value)
+                                @if let Some((change, is_gain)) = &figure.change {
+                                    " " span.change.good[*is_gain] { (change) }
+                                }
+                            }
+                            @if let Some((before, after)) = figure.bars {
+                                div.bars aria-hidden="true" {
+                                    @for part in [before, after] { i style=(width(part, before.max(after))) {} }
+                                }
+                            }
+                            p { (figure.about) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Memory over the steps of each run.
+    fn memory(&self) -> Result<Markup, DrawError> {
         let curves: Vec<remat_chart::StepCurve> = self
             .runs
             .iter()
@@ -89,44 +155,87 @@ impl Page<'_> {
             .collect();
         let budget = self.runs.last().and_then(|run| run.problem.budget);
         let drawn = remat_chart::memory_over_steps(&curves, budget)?;
-        Ok(Some(html! {
-            section {
-                h2 { "Memory over the steps" }
-                figure.still { (PreEscaped(drawn)) }
-                @for (place, run) in self.runs.iter().enumerate() {
-                    div.live data-chart="memory" data-run=(place) { h3 { (run.name) } }
+        Ok(html! {
+            section aria-labelledby="chart-heading" {
+                div.bar {
+                    h2 #chart-heading { "Memory over the steps" span.about { " as the plan counts it" } }
+                    (self.views())
+                    div.group.live {
+                        button #peak type="button" { "Peak" }
+                        button #wider type="button" aria-label="zoom out" { "−" }
+                        button #closer type="button" aria-label="zoom in" { "+" }
+                        button #all type="button" { "All" }
+                    }
+                    div.search.live {
+                        input #search type="search" role="combobox" placeholder="Find an op: name or type" autocomplete="off"
+                            aria-label="find an op by name or type" aria-expanded="false" aria-controls="found";
+                        ul #found role="listbox" aria-label="ops that were found" hidden {}
+                    }
                 }
-                p.hint { "Drag to zoom, double click to see all again; what is in memory at the step pointed at stands beside the chart." }
-            }
-        }))
-    }
-
-    fn block(&self) -> Result<Option<Markup>, DrawError> {
-        let last = self.runs.len().saturating_sub(1);
-        let Some(block) = self.runs.last().and_then(Run::block) else {
-            return Ok(None);
-        };
-        let drawn = remat_chart::block("offsets over the steps", &block)?;
-        Ok(Some(html! {
-            section {
-                h2 { "The block" }
-                p { (bytes(block.bytes)) ", of which at most " (bytes(block.load)) " are taken at one step." }
                 figure.still { (PreEscaped(drawn)) }
-                div.live data-chart="block" data-run=(last) {}
+                div.chart.live {
+                    div {
+                        div.canvas {
+                            canvas #chart {}
+                            canvas #over tabindex="0" role="application" aria-roledescription="chart" aria-describedby="said"
+                                aria-label="Memory over the steps: arrows left and right move by a step, up and down choose a tensor" {}
+                            div #range {}
+                        }
+                        div #legend {}
+                        p #said aria-live="polite" {}
+                        p.hint {
+                            kbd { "←" } " " kbd { "→" } " step, " kbd { "↑" } " " kbd { "↓" } " tensor, " kbd { "+" } " " kbd { "−" } " or a drag zoom, "
+                            kbd { "0" } " all, " kbd { "p" } " peak, " kbd { "/" } " search, " kbd { "Esc" } " lets a tensor go"
+                        }
+                    }
+                    div #about {}
+                }
             }
-        }))
+        })
     }
 
-    fn recomputed(&self, run: &Run<'_>) -> Markup {
-        let rows = table::recomputed(run.problem, run.plan);
+    /// What the chart can show.
+    fn views(&self) -> Markup {
+        let mut views: Vec<&str> = self.runs.iter().map(|run| run.name).collect();
+        let chosen = views.last().copied();
+        views.extend((self.runs.len() > 1).then_some("both"));
+        let is_placed = self.runs.last().is_some_and(|run| run.placement.is_some());
+        views.extend(is_placed.then_some("block"));
+        html! {
+            fieldset.live hidden[views.len() < 2] aria-label="what the chart shows" {
+                @for view in &views {
+                    label { input type="radio" name="view" value=(view) checked[chosen == Some(*view)]; span { (view) } }
+                }
+            }
+        }
+    }
+
+    fn details(&self) -> Markup {
+        html! {
+            @if !self.summary.is_empty() {
+                details open[self.figures.is_empty()] {
+                    summary { "Details" }
+                    dl {
+                        @for (word, about) in &self.summary {
+                            dt { (word) }
+                            @for line in about { dd { (line) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn recomputed<'a>(&self, run: &Run<'a>, names: &Names<'a>) -> Markup {
+        let rows = table::recomputed(run.problem, run.plan, names);
         html! {
             section {
                 h2 { "Dropped and computed again" }
                 @if rows.is_empty() {
                     p { "Nothing is computed twice." }
                 } @else {
-                    table {
-                        thead { tr { th { "op" } th { "makes" } th.number { "bytes" } th.number { "times" } th.number { "adds" } } }
+                    div.table.recomputed { table {
+                        thead { tr { th { "Op" } th { "Makes" } th.number { "Bytes" } th.number { "Times" } th.number { "Adds" } } }
                         tbody {
                             @for row in &rows {
                                 tr {
@@ -138,7 +247,7 @@ impl Page<'_> {
                                 }
                             }
                         }
-                    }
+                    } }
                 }
             }
         }
@@ -152,27 +261,30 @@ impl Page<'_> {
     }
 }
 
-fn summary(lines: &[(String, Vec<String>)]) -> Markup {
+/// The table of tensors, which the script fills.
+fn peak() -> Markup {
     html! {
-        @if !lines.is_empty() {
-            dl {
-                @for (word, about) in lines {
-                    dt { (word) }
-                    @for line in about { dd { (line) } }
-                }
-            }
+        section.live aria-labelledby="tensors-heading" {
+            h2 #tensors-heading { "Largest tensors at the peak" }
+            p #tensors-about .about {}
+            div #tensors .table {}
         }
     }
 }
 
-fn moved(run: &Run<'_>) -> Markup {
-    let rows = table::moved(run.problem, run.plan);
+/// Style of a bar that is `part` of `whole` wide.
+fn width(part: u64, whole: u64) -> String {
+    format!("width:{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)
+}
+
+fn moved<'a>(run: &Run<'a>, names: &Names<'a>) -> Markup {
+    let rows = table::moved(run.problem, run.plan, names);
     html! {
         @if !rows.is_empty() {
             section {
                 h2 { "Moved to the second memory" }
-                table {
-                    thead { tr { th { "tensor" } th.number { "bytes" } th.number { "out" } th.number { "back" } } }
+                div.table { table {
+                    thead { tr { th { "Tensor" } th.number { "Bytes" } th.number { "Out" } th.number { "Back" } } }
                     tbody {
                         @for row in &rows {
                             tr {
@@ -183,7 +295,7 @@ fn moved(run: &Run<'_>) -> Markup {
                             }
                         }
                     }
-                }
+                } }
             }
         }
     }

@@ -1,8 +1,8 @@
 //! What a plan does step by step.
 
-use remat_chart::{BlockChart, TakenBy};
-use remat_plan::{BlockPlacement, Plan, Problem, Resident, Step};
-use remat_verify::{Interval, Replay, intervals};
+use remat_ir::Graph;
+use remat_plan::{BlockPlacement, Plan, Problem, Step};
+use remat_verify::Replay;
 
 /// What durations count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,59 +13,21 @@ pub enum Time {
     Units,
 }
 
-/// Something that takes bytes for a while.
-pub type Taken = remat_chart::Taken;
-
 /// A plan, its problem and its replay under a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// What the run is called, `as it came` for instance.
+    /// What the run is called, `before` for instance.
     pub name: &'a str,
     /// What is run.
     pub problem: &'a Problem,
+    /// The graph that the problem was made of: it knows types and shapes by the names of ops and tensors.
+    pub graph: Option<&'a Graph>,
     /// The steps.
     pub plan: &'a Plan,
     /// The replay of these steps.
     pub replay: &'a Replay,
     /// Offsets, where there are some.
     pub placement: Option<&'a BlockPlacement>,
-}
-
-/// What takes bytes under a plan, from which step of it to which, in the order of first steps; offsets are 0 where there is no placement.
-#[must_use]
-pub fn taken(problem: &Problem, plan: &Plan, replay: &Replay, placement: Option<&BlockPlacement>) -> Vec<Taken> {
-    let offset = |place: usize| {
-        // Of an accepted placement both lists name the same in the same order.
-        let placed = placement.and_then(|placement| placement.intervals.get(place));
-        placed.map_or(0, |placed| placed.offset)
-    };
-    let needed = intervals(problem, plan, replay).into_iter().enumerate();
-    needed
-        .map(|(place, interval)| {
-            let (by, name) = named(problem, plan, &interval);
-            Taken {
-                by,
-                name,
-                steps: (interval.steps.start, interval.steps.end),
-                bytes: (offset(place), interval.bytes),
-            }
-        })
-        .collect()
-}
-
-fn named(problem: &Problem, plan: &Plan, interval: &Interval) -> (TakenBy, String) {
-    match (interval.what, plan.steps.get(interval.steps.start)) {
-        (Resident::Workspace(op), _) => (TakenBy::Workspace, format!("workspace of {}", problem.ops[op].name)),
-        (Resident::Storage(storage), step) => {
-            let by = match step {
-                _ if interval.is_output => TakenBy::Output,
-                Some(Step::Recompute(_)) => TakenBy::Again,
-                Some(Step::PageIn(_)) => TakenBy::Back,
-                _ => TakenBy::Result,
-            };
-            (by, problem.storage_name(storage).to_owned())
-        }
-    }
 }
 
 impl Run<'_> {
@@ -87,28 +49,5 @@ impl Run<'_> {
         }
         positions.push(before);
         positions
-    }
-
-    /// What takes bytes, from which op or transfer to which.
-    pub(crate) fn taken(&self) -> Vec<Taken> {
-        let positions = self.positions();
-        let at = |step: usize| positions.get(step).copied().unwrap_or_default();
-        let mut all = taken(self.problem, self.plan, self.replay, self.placement);
-        for taken in &mut all {
-            taken.steps = (at(taken.steps.0), at(taken.steps.1));
-        }
-        all.retain(|taken| taken.steps.0 < taken.steps.1);
-        all
-    }
-
-    /// The block over ops and transfers, where there is one.
-    pub(crate) fn block(&self) -> Option<BlockChart> {
-        let placement = self.placement?;
-        Some(BlockChart {
-            bytes: placement.block.bytes,
-            load: self.replay.peak,
-            steps: self.memory().len(),
-            taken: self.taken(),
-        })
     }
 }

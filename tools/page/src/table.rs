@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use remat_plan::{OpId, Plan, Problem, Step, StorageId};
 
+use crate::names::Names;
+
 /// An op that runs more than once.
 pub(crate) struct Recomputed<'a> {
     /// The op.
@@ -20,7 +22,7 @@ pub(crate) struct Recomputed<'a> {
 }
 
 /// Ops that run again, those that make the most bytes first.
-pub(crate) fn recomputed<'a>(problem: &'a Problem, plan: &Plan) -> Vec<Recomputed<'a>> {
+pub(crate) fn recomputed<'a>(problem: &'a Problem, plan: &Plan, names: &Names<'a>) -> Vec<Recomputed<'a>> {
     let mut times: BTreeMap<OpId, u64> = BTreeMap::new();
     for step in &plan.steps {
         if let Step::Recompute(op) = *step {
@@ -31,14 +33,18 @@ pub(crate) fn recomputed<'a>(problem: &'a Problem, plan: &Plan) -> Vec<Recompute
         .into_iter()
         .map(|(id, times)| {
             let op = &problem.ops[id];
-            let roots = || {
-                let tensors = op.defines.iter().copied();
-                tensors.filter(|&tensor| problem.storages[problem.tensors[tensor].storage].root == tensor)
+            let storages = || {
+                let tensors = op
+                    .defines
+                    .iter()
+                    .map(|&tensor| (tensor, problem.tensors[tensor].storage));
+                let made = tensors.filter(|&(tensor, storage)| problem.storages[storage].root == tensor);
+                made.map(|(_, storage)| storage)
             };
-            let bytes = roots().map(|tensor| problem.storages[problem.tensors[tensor].storage].bytes);
+            let bytes = storages().map(|storage| problem.storages[storage].bytes);
             Recomputed {
-                op: &op.name,
-                tensors: roots().map(|tensor| problem.tensors[tensor].name.as_str()).collect(),
+                op: names.op(problem, id).name,
+                tensors: storages().map(|storage| names.tensor(problem, storage).name).collect(),
                 bytes: bytes.fold(0, u64::saturating_add),
                 times,
                 duration: op.duration.saturating_mul(times),
@@ -62,7 +68,7 @@ pub(crate) struct Moved<'a> {
 }
 
 /// Storages that move, the largest first.
-pub(crate) fn moved<'a>(problem: &'a Problem, plan: &Plan) -> Vec<Moved<'a>> {
+pub(crate) fn moved<'a>(problem: &'a Problem, plan: &Plan, names: &Names<'a>) -> Vec<Moved<'a>> {
     let mut times: BTreeMap<StorageId, (u64, u64)> = BTreeMap::new();
     for step in &plan.steps {
         match *step {
@@ -74,7 +80,7 @@ pub(crate) fn moved<'a>(problem: &'a Problem, plan: &Plan) -> Vec<Moved<'a>> {
     let mut rows: Vec<Moved<'a>> = times
         .into_iter()
         .map(|(storage, (out, back))| Moved {
-            tensor: problem.storage_name(storage),
+            tensor: names.tensor(problem, storage).name,
             bytes: problem.storages[storage].bytes,
             out,
             back,

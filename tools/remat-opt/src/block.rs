@@ -1,8 +1,9 @@
 //! The block of a plan in reports and as a chart.
 
 use remat::Solution;
-use remat::plan::{Bound, PlacementCertificate, PlacementProof, Status, StopReason};
-use remat_chart::{BlockChart, DrawError};
+use remat::plan::{Bound, PlacementCertificate, PlacementProof, Resident, Status, Step, StopReason};
+use remat::verify::{Interval, intervals};
+use remat_chart::{BlockChart, DrawError, Taken, TakenBy};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -105,16 +106,40 @@ pub(crate) fn exact(bytes: u64) -> String {
 pub(crate) fn chart(solution: &Solution) -> Option<Result<String, DrawError>> {
     let placed = solution.placement.as_ref()?;
     let title = format!("{}: the block of the plan", solution.problem.name);
+    // Of an accepted placement both lists name the same in the same order.
+    let needed = intervals(&solution.problem, &solution.plan, &solution.replay);
+    let offsets = placed.placement.intervals.iter().map(|placed| placed.offset);
     let chart = BlockChart {
         bytes: placed.block(),
         load: placed.load,
         steps: solution.plan.steps.len(),
-        taken: remat_page::taken(
-            &solution.problem,
-            &solution.plan,
-            &solution.replay,
-            Some(&placed.placement),
-        ),
+        taken: needed
+            .iter()
+            .zip(offsets)
+            .map(|(interval, offset)| taken(solution, interval, offset))
+            .collect(),
     };
     Some(remat_chart::block(&title, &chart))
+}
+
+fn taken(solution: &Solution, interval: &Interval, offset: u64) -> Taken {
+    let (problem, plan) = (&solution.problem, &solution.plan);
+    let (by, name) = match (interval.what, plan.steps.get(interval.steps.start)) {
+        (Resident::Workspace(op), _) => (TakenBy::Workspace, format!("workspace of {}", problem.ops[op].name)),
+        (Resident::Storage(storage), step) => {
+            let by = match step {
+                _ if interval.is_output => TakenBy::Output,
+                Some(Step::Recompute(_)) => TakenBy::Again,
+                Some(Step::PageIn(_)) => TakenBy::Back,
+                _ => TakenBy::Result,
+            };
+            (by, problem.storage_name(storage).to_owned())
+        }
+    };
+    Taken {
+        by,
+        name,
+        steps: (interval.steps.start, interval.steps.end),
+        bytes: (offset, interval.bytes),
+    }
 }

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use anyhow::Context;
+use remat::ir::Graph;
 use remat::plan::{Plan, Problem};
 use remat::verify::Replay;
 use remat::{Format, Model, Solution};
-use remat_page::{Page, Run, Time};
+use remat_page::{Figure, Page, Run, Time};
 
 use crate::files;
 
@@ -14,6 +15,7 @@ use crate::files;
 #[derive(Clone, Debug)]
 pub(crate) struct AsItCame {
     problem: Problem,
+    graph: Option<Graph>,
     plan: Plan,
     replay: Replay,
 }
@@ -22,14 +24,36 @@ impl AsItCame {
     pub(crate) fn of(model: &Model) -> Self {
         Self {
             problem: model.problem().clone(),
+            graph: model.graph().cloned(),
             plan: model.baseline_plan().clone(),
             replay: model.baseline().clone(),
         }
     }
 }
 
-/// What is said of a plan: a word, and lines about it.
-pub(crate) type Summary = Vec<(String, Vec<String>)>;
+/// What is said of a plan beside its charts.
+#[derive(Default)]
+pub(crate) struct Said {
+    /// What the page is about.
+    pub(crate) title: String,
+    /// The large figures.
+    pub(crate) figures: Vec<Figure>,
+    /// A word, and lines about it.
+    pub(crate) summary: Vec<(String, Vec<String>)>,
+    /// Text as a terminal shows it.
+    pub(crate) text: String,
+    /// The report as JSON.
+    pub(crate) report: String,
+}
+
+/// What a page is called: as the file that was read, or as the model where that has no name.
+pub(crate) fn title(input: &Path, model: &Model) -> String {
+    let name = input.file_name().filter(|name| *name != "-");
+    name.map_or_else(
+        || model.problem().name.clone(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
 
 /// Writes the page of a plan.
 pub(crate) fn write(
@@ -37,50 +61,55 @@ pub(crate) fn write(
     before: &AsItCame,
     model: &Model,
     solution: &Solution,
-    summary: Summary,
+    said: Said,
 ) -> anyhow::Result<()> {
     let is_model = model.format() != Format::NodeLink;
     let before = Run {
-        name: "as it came",
+        name: "before",
         problem: &before.problem,
+        graph: before.graph.as_ref(),
         plan: &before.plan,
         replay: &before.replay,
         placement: None,
     };
-    let planned = Run {
-        name: "as planned",
+    let after = Run {
+        name: "after",
         problem: &solution.problem,
+        graph: model.graph(),
         plan: &solution.plan,
         replay: &solution.replay,
         placement: solution.placement.as_ref().map(|placed| &placed.placement),
     };
     let page = Page {
-        title: solution.problem.name.clone(),
-        summary,
-        runs: vec![before, planned],
-        text: String::new(),
+        title: said.title,
+        figures: said.figures,
+        summary: said.summary,
+        runs: vec![before, after],
         time: Some(if is_model { Time::Nanoseconds } else { Time::Units }),
-        charts: Vec::new(),
+        report: said.report,
+        ..Page::default()
     };
     save(path, &page)
 }
 
 /// Writes the page of a front.
-pub(crate) fn write_front(path: &Path, model: &Model, chart: String, said: &str) -> anyhow::Result<()> {
+pub(crate) fn write_front(path: &Path, model: &Model, chart: String, said: Said) -> anyhow::Result<()> {
     let before = Run {
-        name: "as it came",
+        name: "before",
         problem: model.problem(),
+        graph: model.graph(),
         plan: model.baseline_plan(),
         replay: model.baseline(),
         placement: None,
     };
     let page = Page {
-        title: model.problem().name.clone(),
-        summary: Vec::new(),
-        text: said.to_owned(),
+        title: said.title,
+        text: said.text,
         runs: vec![before],
         time: Some(Time::Nanoseconds),
         charts: vec![("Memory against time".to_owned(), chart)],
+        report: said.report,
+        ..Page::default()
     };
     save(path, &page)
 }
@@ -90,20 +119,18 @@ fn save(path: &Path, page: &Page<'_>) -> anyhow::Result<()> {
 }
 
 /// Text for a terminal, each line after the word that it begins with; lines without a word go on with what is before them.
-pub(crate) fn summary(said: &str) -> Summary {
-    let mut summary = Summary::new();
+pub(crate) fn summary(said: &str) -> Vec<(String, Vec<String>)> {
+    let mut summary: Vec<(String, Vec<String>)> = Vec::new();
     for line in said.lines() {
-        let (word, rest) = line.split_at_checked(WORD).unwrap_or((line, ""));
+        let parts = line.split_once("  ").or_else(|| line.split_once(' '));
+        let (word, rest) = parts.unwrap_or((line, ""));
         match summary.last_mut() {
-            Some((_, about)) if word.trim().is_empty() => about.push(rest.trim().to_owned()),
-            _ => summary.push((word.trim().to_owned(), vec![rest.trim().to_owned()])),
+            Some((_, about)) if word.is_empty() => about.push(rest.trim().to_owned()),
+            _ => summary.push((word.to_owned(), vec![rest.trim().to_owned()])),
         }
     }
     summary
 }
-
-/// Width of the words that lines of a report begin with.
-const WORD: usize = 10;
 
 #[cfg(test)]
 mod tests {

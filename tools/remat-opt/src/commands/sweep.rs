@@ -8,6 +8,7 @@ use clap::Args;
 use remat::plan::{Accounting, Certificate, Tiling, parse_duration};
 use remat::{BaselineOf, BodySweep, Finding, Front, FrontFile, FrontPoint, Model, SweepRequest, TiledSweep};
 use remat_chart::{Curve, DrawError};
+use remat_files::document::to_json;
 use remat_files::shown;
 use remat_onnxruntime_deploy::PlannedBodies;
 use schemars::JsonSchema;
@@ -18,9 +19,10 @@ use crate::args::{
     parse_budgets,
 };
 use crate::bodies::{self, BodyRecord};
-use crate::document::Body;
+use crate::document::{Body, Document};
+use crate::page::{self, Said};
 use crate::progress::Line;
-use crate::{console, files, page, tiles, units};
+use crate::{console, files, tiles, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
@@ -215,7 +217,13 @@ impl Arguments for SweepArgs {
         }
         let took = started.elapsed();
         if let Some(path) = &self.page.page {
-            page::write_front(path, &model, svg(&model, &front)?, &text(self, &model, &front, took))?;
+            let said = Said {
+                title: page::title(job.input, &model),
+                text: text(self, &model, &front, took),
+                report: to_json(&Document::new(Report::new(self, &model, &front, took), None)),
+                ..Said::default()
+            };
+            page::write_front(path, &model, svg(&model, &front)?, said)?;
         }
         console::report(
             &self.planning.report,

@@ -13,17 +13,17 @@ use crate::units::{bytes, percent};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub(super) struct Headline {
     /// What the model takes as it came.
-    before_bytes: u64,
+    pub(super) before_bytes: u64,
     /// What it takes as planned.
-    after_bytes: u64,
+    pub(super) after_bytes: u64,
     /// What both figures are.
-    of: Measure,
+    pub(super) of: Measure,
 }
 
 /// What figures before and after are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Measure {
+pub(super) enum Measure {
     /// The heap peak of a run in ONNX Runtime with the memory arena off, measured: what budgets are about.
     HeapMeasured,
     /// The same, simulated.

@@ -3,6 +3,7 @@
 mod args;
 mod deployed;
 mod document;
+mod figures;
 mod headline;
 #[cfg_attr(not(feature = "mlir"), path = "no_mlir.rs")]
 mod mlir;
@@ -19,6 +20,7 @@ use anyhow::{Context, bail};
 use remat::plan::{Bound, BudgetSpec, Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer, SolveControl};
 use remat::{FissionRequest, Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
+use remat_files::document::to_json;
 use remat_files::shown;
 use remat_onnxruntime_deploy::{
     ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, OrderHint, SettingsRequest, open_model, plan_arena,
@@ -33,9 +35,10 @@ use self::args::{TargetArg, is_model};
 use self::deployed::Deployed;
 use self::headline::Headline;
 use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named, provider};
+use crate::document::Document;
 use crate::files::{self, Files};
 use crate::job::{Job, LEAST, PATIENCE};
-use crate::page::{self, AsItCame};
+use crate::page::{self, AsItCame, Said};
 use crate::progress::Line;
 use crate::runtime::{expected, limits};
 use crate::{block, bodies, console, interrupt};
@@ -163,15 +166,18 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
             started,
         )
     };
+    let body = || Report::new(args, &model, &solution, headline, started);
     if let Some((path, before)) = &before {
-        page::write(path, before, &model, &solution, page::summary(&text()))?;
+        let said = Said {
+            title: page::title(input, &model),
+            figures: figures::of(&headline, solution.overhead.percent(), None),
+            summary: page::summary(&text()),
+            report: to_json(&Document::new(body(), None)),
+            ..Said::default()
+        };
+        page::write(path, before, &model, &solution, said)?;
     }
-    console::report(
-        &args.report,
-        text,
-        || Report::new(args, &model, &solution, headline, started),
-        Ok(()),
-    )
+    console::report(&args.report, text, body, Ok(()))
 }
 
 /// The line about the peak that no plan undercuts, for a report as text; none where the time for it is over.
@@ -452,16 +458,20 @@ fn deploy(
         settings: settings.as_ref(),
     };
     let text = || deployed::text(args, found, started);
+    let body = || Report::deployed(args, found, started);
     if let Some(path) = &args.page.page {
         let (rewritten, solution) = (&found.found.model, &found.found.solution);
-        page::write(path, &AsItCame::of(&model), rewritten, solution, page::summary(&text()))?;
+        let check = found.found.check.as_ref();
+        let said = Said {
+            title: page::title(job.input, &model),
+            figures: figures::of(&found.headline, solution.overhead.percent(), check),
+            summary: page::summary(&text()),
+            report: to_json(&Document::new(body(), None)),
+            ..Said::default()
+        };
+        page::write(path, &AsItCame::of(&model), rewritten, solution, said)?;
     }
-    console::report(
-        &args.report,
-        text,
-        || Report::deployed(args, found, started),
-        as_promised(found),
-    )
+    console::report(&args.report, text, body, as_promised(found))
 }
 
 /// What was to be found for a file that is written: nothing where a signal came before, which says so and takes nothing from the report.

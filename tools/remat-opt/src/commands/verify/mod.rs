@@ -8,6 +8,7 @@ use remat::plan::{Bound, Step};
 use remat::verify::{Rejection, Span};
 use remat::{Format, Model, Solution};
 use remat_chart::{Bar, BarKind, Timeline};
+use remat_files::document::to_json;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,10 +17,10 @@ pub(crate) use models::Report as ModelsReport;
 
 use crate::args::{Arguments, Inputs, OutputPath, named};
 use crate::block::BlockRecord;
-use crate::document::Body;
+use crate::document::{Body, Document};
 use crate::failure::ViolationRecord;
 use crate::job::Job;
-use crate::page::{self, AsItCame};
+use crate::page::{self, AsItCame, Said};
 use crate::{block, console, failure, files, units};
 
 /// What the checker found.
@@ -135,8 +136,13 @@ impl Arguments for VerifyArgs {
         }
         if let Some(path) = &self.page.page {
             let said = text(&solution).lines().map(str::to_owned).collect();
-            let summary = vec![("checked".to_owned(), said)];
-            page::write(path, &AsItCame::of(&model), &model, &solution, summary)?;
+            let said = Said {
+                title: page::title(&self.input, &model),
+                summary: vec![("checked".to_owned(), said)],
+                report: to_json(&Document::new(Report::valid(&solution), None)),
+                ..Said::default()
+            };
+            page::write(path, &AsItCame::of(&model), &model, &solution, said)?;
         }
         console::report(&self.report, || text(&solution), || Report::valid(&solution), Ok(()))
     }
