@@ -68,14 +68,14 @@ fn error(tensor: &TensorProto, why: String) -> OnnxError {
 }
 
 /// The real path and length of a file, or why it cannot be used.
-type Found = Result<(PathBuf, u64), String>;
+type DataFile = Result<(PathBuf, u64), String>;
 
 /// The folder of a model, inside which its data files must lie.
 #[derive(Debug)]
 pub(crate) struct Folder {
     canonical: PathBuf,
     /// What is known of each location, so that a thousand tensors in one file ask the system once.
-    files: Mutex<BTreeMap<String, Found>>,
+    files: Mutex<BTreeMap<String, DataFile>>,
 }
 
 impl Folder {
@@ -120,7 +120,7 @@ impl Folder {
         found.map_err(|why| error(tensor, why))
     }
 
-    fn find(&self, location: &str) -> Found {
+    fn find(&self, location: &str) -> DataFile {
         let relative = relative(location)?;
         let shown = |error: std::io::Error| format!("cannot access `{location}`: {error}");
         let path = self.canonical.join(relative).canonicalize().map_err(shown)?;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::args::{Arguments, REPORT, ReportFormat};
+use crate::args::{Arguments, REPORT, ReportFormat, Talk};
 use crate::commands::compare::CompareArgs;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::explain::ExplainArgs;
@@ -68,10 +68,10 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) optimize: OptimizeArgs,
-    /// Talk more on stderr; twice for everything.
+    /// Report all that is known, and say more on stderr; twice for everything.
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = REPORT)]
     pub(crate) verbose: u8,
-    /// Talk less on stderr: no progress, only errors.
+    /// Say less on stderr: no progress, only errors.
     #[arg(short, long, global = true, help_heading = REPORT)]
     pub(crate) quiet: bool,
 }
@@ -132,6 +132,14 @@ impl Cli {
         Ok((cli, format.unwrap_or(ReportFormat::Text)))
     }
 
+    /// How much the command says.
+    pub(crate) fn talk(&self) -> Talk {
+        Talk {
+            quiet: self.quiet,
+            verbose: self.verbose > 0,
+        }
+    }
+
     /// The command that was chosen.
     pub(crate) fn chosen(&mut self) -> &mut dyn Arguments {
         match &mut self.command {
@@ -154,7 +162,7 @@ impl Cli {
 
 /// The script is for the command line as a whole, so it is asked for here.
 impl Arguments for CompletionsArgs {
-    fn run(&self, _quiet: bool) -> anyhow::Result<()> {
+    fn run(&self, _talk: Talk) -> anyhow::Result<()> {
         self.print(Cli::command())
     }
 }

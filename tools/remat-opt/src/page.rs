@@ -9,6 +9,7 @@ use remat::{Format, Model, Solution};
 use remat_page::{Page, Run, Time};
 
 use crate::files;
+use crate::lines::Entry;
 
 /// What a model takes as it came, kept while it is rewritten.
 #[derive(Clone, Debug)]
@@ -28,16 +29,13 @@ impl AsItCame {
     }
 }
 
-/// What is said of a plan: a word, and lines about it.
-pub(crate) type Summary = Vec<(String, Vec<String>)>;
-
 /// Writes the page of a plan.
 pub(crate) fn write(
     path: &Path,
     before: &AsItCame,
     model: &Model,
     solution: &Solution,
-    summary: Summary,
+    said: impl IntoIterator<Item = Entry>,
 ) -> anyhow::Result<()> {
     let is_model = model.format() != Format::NodeLink;
     let before = Run {
@@ -56,7 +54,7 @@ pub(crate) fn write(
     };
     let page = Page {
         title: solution.problem.name.clone(),
-        summary,
+        summary: said.into_iter().map(|entry| (entry.name, entry.lines)).collect(),
         runs: vec![before, planned],
         text: String::new(),
         time: Some(if is_model { Time::Nanoseconds } else { Time::Units }),
@@ -87,38 +85,4 @@ pub(crate) fn write_front(path: &Path, model: &Model, chart: String, said: &str)
 
 fn save(path: &Path, page: &Page<'_>) -> anyhow::Result<()> {
     files::write(path, page.render().context("the page cannot be made")?)
-}
-
-/// Text for a terminal, each line after the word that it begins with; lines without a word go on with what is before them.
-pub(crate) fn summary(said: &str) -> Summary {
-    let mut summary = Summary::new();
-    for line in said.lines() {
-        let (word, rest) = line.split_at_checked(WORD).unwrap_or((line, ""));
-        match summary.last_mut() {
-            Some((_, about)) if word.trim().is_empty() => about.push(rest.trim().to_owned()),
-            _ => summary.push((word.trim().to_owned(), vec![rest.trim().to_owned()])),
-        }
-    }
-    summary
-}
-
-/// Width of the words that lines of a report begin with.
-const WORD: usize = 10;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_without_a_word_go_on_with_the_one_before() {
-        let said = "peak      16.8 MiB -> 8.1 MiB\npredicted 8.0 MiB\n          14.5 MiB with the arena\n";
-        let lines = |word: &str, about: &[&str]| (word.to_owned(), about.iter().map(|&line| line.to_owned()).collect());
-        assert_eq!(
-            summary(said),
-            [
-                lines("peak", &["16.8 MiB -> 8.1 MiB"]),
-                lines("predicted", &["8.0 MiB", "14.5 MiB with the arena"])
-            ]
-        );
-    }
 }

@@ -261,7 +261,7 @@ impl Bench<'_, '_> {
         let work = || self.measure(&self.first_runner(), self.input, &exact, self.further_runs());
         let exact = self.clock.apart(
             Activity::Measure,
-            &format!("1/{MEASUREMENTS}, the model as it came"),
+            &format!("1/{MEASUREMENTS}, the original model"),
             work,
         )?;
         Ok(Baseline {

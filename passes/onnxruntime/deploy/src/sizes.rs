@@ -27,13 +27,13 @@ pub fn open_model(
     let Some(((host, limits), unknown)) = runtime.zip(decided_by_data(&error)) else {
         return Err(error.into());
     };
-    tracing::info!(tensors = unknown.len(), "sizes that the data decides are measured");
+    tracing::info!(tensors = unknown.len(), "data-dependent sizes are measured");
     let sizes = match measured(host, limits, path, load, &unknown) {
         Ok(sizes) if !sizes.is_empty() => sizes,
         Ok(_) => return Err(error.into()),
         // What is wrong with the model says the error of the import better.
         Err(why) => {
-            tracing::warn!("sizes that the data decides were not measured: {why}");
+            tracing::warn!("data-dependent sizes were not measured: {why}");
             return Err(error.into());
         }
     };

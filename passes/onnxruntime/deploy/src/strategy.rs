@@ -27,7 +27,7 @@ pub enum Strategy {
     /// The model's own nodes; order, clones and shapes are fixed.
     Plain,
     /// The model's own nodes; order and clones are fixed, shapes are left to the runtime, which reuses buffers.
-    #[serde(rename = "shapes-shown")]
+    #[serde(rename = "static-shapes")]
     StaticShapes,
     /// As it came. Only where no budget asks for more.
     Untouched,
@@ -54,7 +54,7 @@ pub(crate) struct Recipe {
 const RECIPES: [Recipe; 6] = [
     Recipe {
         strategy: Strategy::Tiled,
-        words: "fused by the runtime first, large stretches tile by tile",
+        words: "fused by the runtime first, large fused chains tile by tile",
         fuses: true,
         lays_out: false,
         tiles: true,

@@ -1,4 +1,4 @@
-//! Whether and how stretches of a model run tile by tile.
+//! Whether and how fused chains of a model run tile by tile.
 
 use clap::Args;
 use remat::FissionRequest;
@@ -6,7 +6,7 @@ use remat::fission::{Axis, Exactness};
 
 use super::{Choice, GOAL};
 
-/// Whether stretches run tile by tile, and which bits they may change.
+/// Whether fused chains run tile by tile, and which bits they may change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fission {
     /// None does.

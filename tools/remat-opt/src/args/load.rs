@@ -40,7 +40,7 @@ const BASELINES: Choice<BaselineArg> = Choice(&[
     (
         "runtime",
         BaselineArg::Runtime,
-        "What ONNX Runtime takes for the model as it came, where that can be told",
+        "What ONNX Runtime takes for the original model, where that can be told",
     ),
     ("file", BaselineArg::File, "Every op once, in the order of the file"),
 ]);
@@ -56,7 +56,7 @@ pub(crate) struct OpenSizes {
     dims: Vec<Assignments>,
     /// Fix a symbolic dimension: what is written takes no other value. May be repeated.
     ///
-    /// A name alone fixes it at the value of `--dim`; `\,` is a comma that is part of a name. Stretches that are cut along a dimension can only run tile by tile where it is fixed.
+    /// A name alone fixes it at the value of `--dim`; `\,` is a comma that is part of a name. Fused chains that are cut along a dimension can only run tile by tile where it is fixed.
     #[arg(long = "fix-dim", value_name = "NAME[=N],..", value_parser = parse_fixed, help_heading = INPUT, hide_short_help = true)]
     fixed: Vec<Fixed>,
     /// Bytes of a tensor whose size cannot be inferred; may be repeated.
@@ -113,7 +113,7 @@ pub(crate) struct LoadArgs {
     max_computes: Option<u32>,
     /// What a per cent of memory is one of: `runtime` or `file` [default: runtime].
     ///
-    /// `runtime`: what ONNX Runtime takes for the model as it came with the memory arena off, measured where it is there, else simulated.
+    /// `runtime`: what ONNX Runtime takes for the original model with the memory arena off, measured where it is there, else simulated.
     /// `file`: the peak of every op once, in the order of the file, as plans count memory; the only one for graphs, devices that are no
     /// CPU, `--order fixed` and `--accounting paper`.
     #[arg(long, value_name = "MODE", value_parser = BASELINES, default_value = "runtime", hide_default_value = true, help_heading = GOAL, hide_short_help = true)]

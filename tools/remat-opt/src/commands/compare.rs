@@ -14,7 +14,9 @@ use remat_onnxruntime_deploy::PlannedBodies;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, Budgets, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, named, parse_budgets};
+use crate::args::{
+    Arguments, Budgets, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, Talk, named, parse_budgets,
+};
 use crate::document::Body;
 use crate::failure::similar;
 use crate::progress::Line;
@@ -46,11 +48,21 @@ pub(crate) struct CompareArgs {
 
 /// The figures of a comparison, as `-o` writes them.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Report(ComparisonFile);
+pub(crate) struct Report {
+    #[serde(flatten)]
+    figures: ComparisonFile,
+    /// The same for people, and which solver beat the default one.
+    #[serde(skip)]
+    text: String,
+}
 
 impl Body for Report {
     const FORMAT: &'static str = COMPARISON_FORMAT;
     const HAS_FORMAT: bool = true;
+
+    fn text(&self) -> String {
+        self.text.clone()
+    }
 }
 
 impl Arguments for CompareArgs {
@@ -66,13 +78,13 @@ impl Arguments for CompareArgs {
         self.planning.search.find_library()
     }
 
-    fn run(&self, quiet: bool) -> anyhow::Result<()> {
+    fn run(&self, talk: Talk) -> anyhow::Result<()> {
         let started = Instant::now();
         let writes = [
             ("the figures (`-o`)", self.output.as_ref()),
             ("the chart (`--svg`)", self.svg.as_ref()),
         ];
-        let line = Line::start(quiet, None);
+        let line = Line::start(talk.quiet, None);
         let mut job = self.planning.job(&writes)?;
         let model = job.open_shown(None, None, &line)?;
         let mut control = self.planning.search.control().observer(&line);
@@ -94,18 +106,18 @@ impl Arguments for CompareArgs {
             files::write(path, svg(&model, &comparison)?)?;
         }
         line.finish();
-        console::report(
-            &self.planning.report,
-            || text(self, &model, &comparison, started.elapsed()),
-            || Report(figures),
-            comparison.require_plan().map_err(Into::into),
-        )
+        let report = Report {
+            figures,
+            text: text(self, &model, &comparison, started.elapsed()),
+        };
+        let outcome = comparison.require_plan().map_err(Into::into);
+        console::report(&self.planning.report, &report, outcome)
     }
 }
 
 fn text(args: &CompareArgs, model: &Model, comparison: &Comparison, took: Duration) -> String {
     let mut lines = vec![
-        units::baseline(model),
+        units::baseline(model.baseline_peak().bytes, model.baseline_peak().of),
         format!(
             "floor     {} ({:.1} %)",
             units::bytes(comparison.floor),

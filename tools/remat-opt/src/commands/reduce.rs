@@ -14,7 +14,7 @@ use remat::plan::parse_duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, Inputs, OUTPUT, OutputPath, ReportArgs};
+use crate::args::{Arguments, Inputs, OUTPUT, OutputPath, ReportArgs, Talk};
 use crate::console;
 use crate::document::Body;
 use crate::files::{self, Files};
@@ -75,7 +75,7 @@ impl Arguments for ReduceArgs {
         Ok(vec![(&mut self.output, "json")])
     }
 
-    fn run(&self, _quiet: bool) -> anyhow::Result<()> {
+    fn run(&self, _talk: Talk) -> anyhow::Result<()> {
         let input = file_in(&self.input)?;
         let mut files = Files::default();
         files.reads("the input", [input.as_path()])?;
@@ -168,8 +168,7 @@ fn with<S: Subject>(args: &ReduceArgs, extension: &str, subject: S) -> anyhow::R
         is_smallest: !runs.is_over(),
         output: args.output.display().to_string(),
     };
-    let text = report.text();
-    console::report(&args.report, || text, || report, Ok(()))
+    console::report(&args.report, &report, Ok(()))
 }
 
 /// A reduction.
@@ -198,9 +197,7 @@ struct Parts {
 
 impl Body for Report {
     const FORMAT: &'static str = "remat-reduce/1";
-}
 
-impl Report {
     fn text(&self) -> String {
         let parts = self.parts.iter();
         let mut text: String = parts

@@ -36,7 +36,7 @@ fn a_plan_that_moves_results_is_not_written_as_a_model() {
     let message = String::from_utf8_lossy(&output.stderr).replace("\n  │", "");
     crate::assert_contains_all(
         &message,
-        &["ONNX has no words for that", "--target plan", "--target mlir"],
+        &["ONNX cannot represent that", "--target plan", "--target mlir"],
     );
     assert!(!folder.path("out.onnx").exists());
 }

@@ -178,7 +178,7 @@ def _is_explained(
     """Whether bits differ without a plan, too, and gradients are right up to rounding."""
     restore()
     if state.digests(forms.eager()) != expected:
-        note = "the model as it is gives other bits in each run"
+        note = "the original model differs bitwise from run to run"
     else:
         restore()
         if state.digests(forms.traced()) != found:

@@ -156,7 +156,7 @@ pub(crate) struct TargetArgs {
     /// `all` is the runtime's default. Bits and memory hold at this level; sessions must be made with it.
     #[arg(long, value_name = "LEVEL", value_parser = LEVELS, default_value = "all", hide_possible_values = true, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) level: OptimizationLevel,
-    /// Write a file even where none takes less memory than the model as it came, or none keeps the budget.
+    /// Write a file even where none takes less memory than the original model, or none keeps the budget.
     ///
     /// Without it nothing is written then, and the report says so. A file that is forced may take more; the exit status is 1 all the same where it
     /// takes more than the budget.
@@ -166,7 +166,7 @@ pub(crate) struct TargetArgs {
     ///
     /// A run is recorded, its buffers are placed in one block, and the plan is replayed and measured. A session needs two settings:
     /// `add_session_config_entry("remat.arena.plan", "OUT.arena")` and `register_custom_ops_library("libremat_arena.so")`. With `--budget none`
-    /// the model itself is written as it came.
+    /// the original model is written unchanged.
     #[arg(long, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) arena_plan: bool,
     /// Where `--arena-plan` writes the library [default: `libremat_arena.so` beside OUT].
@@ -183,7 +183,7 @@ pub(crate) struct TargetArgs {
     ///
     /// The runtime's default, the memory pattern off, the memory arena off, and an arena of the environment that is sized for this model;
     /// each is predicted, then measured in one thread. Recommended is the one with which the process grows least. With `--budget none` the
-    /// model itself is written as it came.
+    /// original model is written unchanged.
     #[arg(long, conflicts_with = "arena_plan", help_heading = RUNTIME, hide_short_help = true)]
     pub(super) settings: bool,
     /// For `--settings`: also write what is recommended here, as a program (`.py`), or all that was tried, as JSON.

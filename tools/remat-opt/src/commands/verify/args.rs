@@ -34,7 +34,7 @@ pub(crate) struct VerifyArgs {
     pub(super) block_svg: Option<PathBuf>,
     #[command(flatten)]
     pub(super) load: LoadArgs,
-    /// For `.sched` files of models in tiles: the plan (`--emit-plan`) that states which stretches run in which tiles.
+    /// For `.sched` files of models in tiles: the plan (`--emit-plan`) that states which fused chains run in which tiles.
     #[arg(long, value_name = "PLAN", help_heading = INPUT, hide_short_help = true)]
     pub(super) tiles_from: Option<PathBuf>,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub(crate) struct VerifyArgs {
 
 impl VerifyArgs {
     /// Writes the report where `--output` names a file.
-    pub(super) fn save_report<B: Body>(&self, body: B, outcome: &anyhow::Result<()>) -> anyhow::Result<()> {
+    pub(super) fn save_report<B: Body>(&self, body: &B, outcome: &anyhow::Result<()>) -> anyhow::Result<()> {
         let Some(path) = &self.output else { return Ok(()) };
         let failure = outcome.as_ref().err().map(FailureBody::of);
         files::write(path, to_json(&Document::new(body, failure)))
