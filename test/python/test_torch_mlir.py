@@ -40,7 +40,7 @@ def opt(text, *arguments):
 
 
 def export(remat_opt, model, out, *arguments):
-    done = remat_opt(model, "-o", out, "--mlir-fences", "none", *arguments)
+    done = remat_opt(model, "-o", out, "--mlir-barriers", "none", *arguments)
     assert done.returncode == 0, done.stderr
     return out
 

@@ -48,7 +48,7 @@ pub(crate) fn range(tensor: &TensorProto) -> Result<Range<'_>, OnnxError> {
         entry(key)
             .map(|text| {
                 text.parse::<u64>()
-                    .map_err(|_| error(tensor, format!("{key} `{text}` is no number")))
+                    .map_err(|_| error(tensor, format!("{key} `{text}` is not a number")))
             })
             .transpose()
     };
@@ -129,7 +129,7 @@ impl Folder {
         }
         let metadata = path.metadata().map_err(shown)?;
         if !metadata.is_file() {
-            return Err(format!("`{location}` is no regular file"));
+            return Err(format!("`{location}` is not a regular file"));
         }
         Ok((path, metadata.len()))
     }
@@ -199,7 +199,7 @@ pub(crate) fn relative(location: &str) -> Result<&Path, String> {
         .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     let windows = location.contains('\\') || location.contains(':');
     if location.is_empty() || location.contains('\0') || !inside || windows {
-        return Err(format!("`{location}` is no path inside the model's folder"));
+        return Err(format!("`{location}` is not a path inside the model's folder"));
     }
     Ok(path)
 }

@@ -37,8 +37,8 @@ pub enum WriteError {
         /// How many there are.
         count: usize,
     },
-    /// An offset that is no multiple of the alignment.
-    #[error("step {step} gives the offset {offset}, which is no multiple of the alignment {alignment}")]
+    /// An offset that is not a multiple of the alignment.
+    #[error("step {step} gives the offset {offset}, which is not a multiple of the alignment {alignment}")]
     Misaligned {
         /// Position of the step, from 0.
         step: usize,

@@ -105,7 +105,7 @@ fn is_known(version: &str) -> bool {
 fn read(path: &str) -> Result<ArenaPlanFile, String> {
     let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !metadata.is_file() {
-        return Err("this is no regular file".to_owned());
+        return Err("this is not a regular file".to_owned());
     }
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;

@@ -47,7 +47,7 @@ pub enum SolveError {
         missing: String,
     },
     /// Energy is the objective, but nothing says what runs take.
-    #[error("nothing says what energy the ops take: choose a device that states it; `{known}` do", known = shown(.known))]
+    #[error("no energy of the ops is known: choose a device that states it; `{known}` do", known = shown(.known))]
     NoEnergy {
         /// The devices that state it.
         known: String,

@@ -159,7 +159,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<Row>> {
         return Ok(Vec::new());
     }
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    let other = || format!("`{}` is no file of rows", path.display());
+    let other = || format!("`{}` is not a file of rows", path.display());
     let file: Rows = serde_json::from_str(&text).with_context(other)?;
     anyhow::ensure!(file.format == FORMAT, other());
     Ok(file.rows)

@@ -33,13 +33,13 @@ pub(crate) struct CompareArgs {
     /// Peaks to stay within: shares (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`).
     #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', allow_hyphen_values = true, default_value = "90%..50%:10%", value_parser = parse_budgets, help_heading = GOAL)]
     budgets: Vec<Budgets>,
-    /// Solvers; those that this build lacks are left out, and named in the report [default: all there are].
+    /// Solvers; those that are missing are left out and named in the report [default: all].
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', help_heading = SEARCH)]
     solvers: Vec<String>,
-    /// Longest time for one solver under one budget.
+    /// Time limit of one solver under one budget.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
     time_limit: Duration,
-    /// Most search steps for one solver under one budget.
+    /// Maximum number of search steps of one solver under one budget.
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     step_limit: Option<u64>,
     #[command(flatten)]

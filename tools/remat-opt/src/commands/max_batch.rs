@@ -48,10 +48,10 @@ const TILING: f64 = 0.5;
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct MaxBatchArgs {
-    /// Memory there is, such as `16GiB`.
+    /// Available memory, such as `16GiB`.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = GOAL)]
     memory: u64,
-    /// Memory of it that is taken whatever the plan, such as the weights.
+    /// Part of it that every plan takes, such as the weights.
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = parse_bytes, help_heading = GOAL)]
     fixed_memory: u64,
     /// The symbolic dimension to enlarge, for models; others are set with `--dim`.
@@ -63,7 +63,7 @@ pub(crate) struct MaxBatchArgs {
         help_heading = INPUT
     )]
     batch_dim: Option<String>,
-    /// For graphs and problems, which have no dimensions: the batch that their sizes are for; all grow with it.
+    /// For graphs and problems, which have no dimensions: the batch that their sizes are for; all sizes grow with it.
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..), help_heading = INPUT)]
     batch_factor: Option<u64>,
     /// Time that may be added, as a share of the time without rematerialization at the same size.
@@ -75,12 +75,12 @@ pub(crate) struct MaxBatchArgs {
     /// Solver to use; `auto` searches, then proves what it can.
     #[arg(long, value_name = "NAME", default_value = SOLVER, help_heading = SEARCH)]
     solver: String,
-    /// Longest time for the command, one run of the model apart.
+    /// Time limit of the command; one run of the model comes on top.
     ///
     /// All sizes share it; a search ends as soon as a plan is short enough.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, help_heading = SEARCH)]
     time_limit: Duration,
-    /// Most search steps to take for one size.
+    /// Maximum number of search steps for one size.
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     step_limit: Option<u64>,
     #[command(flatten)]

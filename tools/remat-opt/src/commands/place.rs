@@ -27,15 +27,15 @@ pub(crate) struct PlaceArgs {
     input: PathBuf,
     /// Find a placement in a block of this size, `256KiB` for instance; with commas, in several blocks.
     ///
-    /// The first one that fits is taken. Without it, the lowest placement in one block is sought.
+    /// The first placement that fits is taken. Without this option, the lowest placement in one block is searched for.
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = parse_bytes, help_heading = GOAL)]
     capacity: Vec<u64>,
-    /// Longest time for the search; one pass over the buffers is always made.
+    /// Time limit of the search; one pass over the buffers is always made.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
     time_limit: Duration,
-    /// How often a buffer may be tried at an offset.
+    /// Maximum number of offsets that are tried.
     ///
-    /// With the same seed and no time limit in the way, the same placement in every run.
+    /// With the same seed, and a time limit that is not reached, every run gives the same placement.
     #[arg(long, value_name = "N", help_heading = SEARCH)]
     step_limit: Option<u64>,
     /// Seed of the random choices.

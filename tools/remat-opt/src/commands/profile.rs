@@ -47,7 +47,7 @@ pub(crate) struct ProfileArgs {
     /// What executes the nodes: `cpu`, `cuda` or `cuda:N`.
     #[arg(long, value_name = "NAME", default_value = "cpu", help_heading = RUNTIME)]
     device: String,
-    /// Longest time for the process that runs the model.
+    /// Time limit of the process that runs the model.
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = remat::plan::parse_duration, help_heading = RUNTIME)]
     time_limit: Duration,
     /// Threads within one node; 0 for as many as the runtime wants.

@@ -18,7 +18,7 @@ const DEALLOCATIONS: Choice<Deallocation> = Choice(&[
     (
         "eager",
         Deallocation::Eager,
-        "It is evicted at once, and can be computed again",
+        "It is evicted at once, and can be recomputed",
     ),
     (
         "banish",
@@ -198,7 +198,7 @@ fn budgets(args: &SimulateArgs, peak: u64) -> anyhow::Result<Vec<(f64, u64)>> {
     let of_budget = |budget: BudgetSpec| match (budget, budget.bytes(peak)) {
         (BudgetSpec::Share(millionths), Some(bytes)) => Ok((millionths as f64 / 1e6, bytes)),
         (_, Some(bytes)) => Ok((bytes as f64 / peak.max(1) as f64, bytes)),
-        (other, None) => anyhow::bail!("`{other}` is no budget for a replay: name shares or sizes"),
+        (other, None) => anyhow::bail!("`{other}` is not a budget for a replay: name shares or sizes"),
     };
     budgets.into_iter().map(of_budget).collect()
 }

@@ -25,9 +25,9 @@ use crate::{console, files, page, tiles, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
-    /// Where to keep the front with all its plans, as JSON; a file that is there is continued.
+    /// Where to keep the front with all its plans, as JSON; an existing file is continued.
     ///
-    /// It is saved after every step. What is finished in a file is taken as it is, after its plans were replayed.
+    /// It is saved after every step. Finished budgets of an existing file are not searched again; their plans are replayed.
     #[arg(short, long, value_name = "FRONT", help_heading = OUTPUT)]
     output: Option<PathBuf>,
     /// Also draw the front here, as SVG.
@@ -41,13 +41,13 @@ pub(crate) struct SweepArgs {
     /// Solver to use; `auto` searches, then proves what it can.
     #[arg(long, value_name = "NAME", default_value = "auto", help_heading = SEARCH)]
     solver: String,
-    /// Longest time to search for one budget.
+    /// Time limit of the search for one budget.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
     time_limit: Duration,
-    /// Longest time to search for all budgets together.
+    /// Time limit of all searches together.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = SEARCH)]
     total_time_limit: Option<Duration>,
-    /// Most search steps to take for one budget.
+    /// Maximum number of search steps for one budget.
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     step_limit: Option<u64>,
     #[command(flatten)]
@@ -327,7 +327,7 @@ fn svg(model: &Model, front: &Front) -> Result<String, DrawError> {
 
 fn read_front(path: &Path) -> anyhow::Result<FrontFile> {
     FrontFile::from_json(&remat::read_text(path)?)
-        .with_context(|| format!("`{}` is there, but cannot be continued", path.display()))
+        .with_context(|| format!("`{}` exists, but cannot be continued", path.display()))
 }
 
 /// What is known about a point, in a word.

@@ -98,7 +98,7 @@ pub(crate) fn hold_stdout(outputs: Vec<(&mut PathBuf, &str)>) -> anyhow::Result<
         bail!("only one output can be `-`: stdout is one file");
     }
     if matches!(extension, "onnx" | "sched") && std::io::stdout().is_terminal() {
-        bail!("`-` writes to stdout, which is a terminal, and `.{extension}` is no text: redirect it");
+        bail!("`-` writes to stdout, which is a terminal, and `.{extension}` is not text: redirect it");
     }
     let held = StreamFile::new(&format!("stdout.{extension}"))?;
     place.clone_from(&held.path);

@@ -1,4 +1,4 @@
-//! Budgets: what is no budget, what is refused, and that the command which a refusal prints works.
+//! Budgets: what is not a budget, what is refused, and that the command which a refusal prints works.
 
 use std::process::{Command, Output};
 

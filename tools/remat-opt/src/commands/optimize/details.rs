@@ -1,12 +1,15 @@
 //! What `-v` and pages say of the main job beyond its seven entries.
 
 use remat_files::shown;
+use remat_onnxruntime_deploy::Strategy;
+use remat_onnxruntime_run::dims_text;
 
 use super::args::is_model;
 use super::document::{DurationUnit, Report};
 use super::in_runtime::{ArenaOffRecord, InRuntime};
-use super::measured::{MeasuredRecord, Peaks};
-use super::{proof, sizes};
+use super::measured::{MeasuredRecord, OutputsCompared, Peaks};
+use super::sizes::DimsRecord;
+use super::{proof, summary};
 use crate::lines::{Entries, Entry};
 use crate::padding::padding_text;
 use crate::units::{self, bytes, count, percent};
@@ -22,7 +25,7 @@ pub(super) fn entries(report: &Report) -> Vec<Entry> {
     if let Some(runtime) = &report.in_runtime {
         in_runtime(report, runtime, &mut entries);
     }
-    sizes::add(report, &mut entries);
+    dims(report, &mut entries);
     match &report.in_runtime {
         Some(runtime) => advice(report, runtime, &mut entries),
         None => {
@@ -154,11 +157,6 @@ fn in_runtime(report: &Report, runtime: &InRuntime, entries: &mut Entries) {
         None => entries.add("measured", "nothing: the models were not run"),
     }
     entries.add_all("layout", runtime.padding.as_ref().map(padding_text));
-    let left_out = &runtime.left_out;
-    entries.add_all(
-        "left out",
-        (!left_out.is_empty()).then(|| format!("{} (more with `--time-limit`)", left_out.join(", "))),
-    );
 }
 
 /// How the model is written, and what was added to it.
@@ -337,17 +335,6 @@ fn advice(report: &Report, runtime: &InRuntime, entries: &mut Entries) {
         entries.add_all("arena", lines);
         return;
     }
-    entries.add_all(
-        "level",
-        runtime.lower_level_result.map(|result| {
-            format!(
-                "at `--level {}` it is {} -> {}, with the bits of the original at that level",
-                result.level,
-                bytes(result.peak.before_bytes),
-                bytes(result.peak.after_bytes)
-            )
-        }),
-    );
     if report.is_written && runtime.settings.is_none() && runtime.arena {
         entries.add_all("settings", runtime.arena_off.map(without_the_arena).unwrap_or_default());
     }
@@ -391,4 +378,53 @@ fn without_the_arena(off: ArenaOffRecord) -> Vec<String> {
         "`--arena-plan` gives every buffer its place in one block of about the lower peak, and measures by how much the process grows; `--settings` looks for settings that come close"
             .to_owned(),
     ]
+}
+
+/// What is said of dimensions that were given.
+fn dims(report: &Report, entries: &mut Entries) {
+    let DimsRecord { free_dims, fixed_dims } = &report.dims;
+    if !free_dims.is_empty() {
+        let names: Vec<&str> = free_dims.keys().map(String::as_str).collect();
+        entries.add_all(
+            "dims",
+            [
+                format!(
+                    "{} free: figures are those of this size, {}",
+                    dims_text(free_dims),
+                    others(report)
+                ),
+                format!(
+                    "fused chains are not cut along what is free: `--fix-dim {}` allows it, for this size alone",
+                    shown(names.join(","))
+                ),
+            ],
+        );
+    }
+    if !fixed_dims.is_empty() {
+        let dims = dims_text(fixed_dims);
+        entries.add(
+            "dims",
+            format!("{dims} fixed: the inputs declare it, and no other size is taken; `--dim {dims}` keeps it free"),
+        );
+    }
+}
+
+/// What is known of other sizes.
+fn others(report: &Report) -> String {
+    let runtime = report.in_runtime.as_ref();
+    if runtime.is_some_and(|runtime| runtime.strategy == Strategy::Untouched) {
+        return "and the original stays as it is".to_owned();
+    }
+    let measured = runtime.and_then(|runtime| runtime.measured.as_ref());
+    let Some(ran) = measured.and_then(|measured| measured.sizes.as_ref()) else {
+        return "others were not run".to_owned();
+    };
+    let alike = match report.outputs {
+        OutputsCompared::BitIdentical => "are bit-identical",
+        OutputsCompared::RoundingMayDiffer | OutputsCompared::NotCompared => "have their shapes",
+    };
+    match summary::others(ran) {
+        Some(sizes) => format!("outputs {alike} with {sizes}, too"),
+        None => "and the original runs at none of the others that were tried".to_owned(),
+    }
 }

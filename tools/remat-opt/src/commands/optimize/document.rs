@@ -1,4 +1,4 @@
-//! The report of the main job: one object, which `--format json` prints and every text is made of.
+//! The object that `--format json` prints of the main job, and of which every text is made.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -6,21 +6,21 @@ use std::time::Instant;
 use remat::plan::{Accounting, Certificate, Step, Tiling};
 use remat::{BaselineOf, Format, Model, Solution};
 use remat_files::document::to_json;
-use remat_onnxruntime_deploy::{ArenaPlanned, Deployment, Missed, SettingsTried};
+use remat_onnxruntime_deploy::{Missed, SettingsTried};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::args::OptimizeArgs;
 use super::in_runtime::InRuntime;
 use super::measured::OutputsCompared;
-use super::memory::{Memory, Session};
+use super::memory::Memory;
+use super::proof;
 use super::sizes::DimsRecord;
-use super::{details, less, proof, settings, summary};
 use crate::block::BlockRecord;
 use crate::bodies::BodyRecord;
 use crate::document::{Body, Document};
 use crate::floor::Floor;
-use crate::lines::{self, Entry};
+use crate::lines::Entry;
 use crate::units;
 
 /// A plan: what it gains and costs, and how good it is.
@@ -29,14 +29,14 @@ pub(crate) struct Report {
     /// Name of the model.
     pub(super) model: String,
     /// The input.
-    input: Option<PathBuf>,
+    pub(super) input: Option<PathBuf>,
     /// The report in seven entries, for people.
-    summary: Vec<Entry>,
+    pub(super) summary: Vec<Entry>,
     /// By how much the budget is missed, where no file keeps it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) missed: Option<Missed>,
     /// The budget in bytes, where there is one.
-    budget_bytes: Option<u64>,
+    pub(super) budget_bytes: Option<u64>,
     /// What the model takes before and after, both by the same measure.
     pub(super) memory: Memory,
     /// Which bytes count in plans.
@@ -156,70 +156,9 @@ pub(super) struct About<'a> {
     pub(super) is_verbose: bool,
 }
 
-impl Body for Report {
-    const FORMAT: &'static str = "remat-report/2";
-
-    fn text(&self) -> String {
-        let mut text = lines::text(&self.summary, summary::WIDTH);
-        if self.is_verbose {
-            text += "\n";
-            text += &lines::text(&details::entries(self), details::WIDTH);
-        }
-        let settings = self.in_runtime.as_ref().and_then(|runtime| runtime.settings.as_ref());
-        for line in settings.into_iter().flat_map(settings::lines) {
-            text += &(line + "\n");
-        }
-        text
-    }
-}
-
 impl Report {
-    /// A plan as such; `before`: what the model took before anything was done to it, as plans count it.
-    pub(super) fn of_plan(
-        about: About<'_>,
-        before: u64,
-        (model, solution): (&Model, &Solution),
-        is_without_runtime: bool,
-    ) -> Self {
-        let mut report = Self::new(about, (model, solution), Memory::of_plan(before, solution));
-        report.is_without_runtime = is_without_runtime;
-        report.finished(about.args)
-    }
-
-    /// A model that was made for ONNX Runtime.
-    pub(super) fn of_file(
-        about: About<'_>,
-        before: u64,
-        found: &Deployment,
-        arena: Option<&ArenaPlanned>,
-        settings: Option<&SettingsTried>,
-    ) -> Self {
-        let args = about.args;
-        let session = Session {
-            arena: args.target.arena,
-            plan: arena,
-            settings,
-        };
-        let memory = Memory::of_file(before, found, session);
-        let runtime = InRuntime::of(args, found, arena, settings);
-        let plan = Self::new(about, (&found.model, &found.solution), memory);
-        let report = Self {
-            missed: found.missed,
-            budget_bytes: found.budget.or(plan.budget_bytes),
-            measured_overhead_percent: runtime.measured_overhead_percent(),
-            outputs: OutputsCompared::of(found.check.as_ref()),
-            is_written: found.is_written,
-            output: plan
-                .output
-                .clone()
-                .filter(|output| found.is_written || !super::args::is_model(output)),
-            in_runtime: Some(runtime),
-            ..plan
-        };
-        report.finished(args)
-    }
-
-    fn new(
+    /// The figures of a plan, with nothing that is read by people.
+    pub(super) fn new(
         About {
             args,
             started,
@@ -281,18 +220,6 @@ impl Report {
             is_model: model.format() == Format::Onnx,
             is_verbose,
         }
-    }
-
-    /// The report with what people read of it.
-    fn finished(mut self, args: &OptimizeArgs) -> Self {
-        self.less = less::hints(&self, args);
-        self.summary = summary::entries(&self);
-        self
-    }
-
-    /// All that the report says, for a page.
-    pub(super) fn all_entries(&self) -> impl Iterator<Item = Entry> {
-        self.summary.iter().cloned().chain(details::entries(self))
     }
 }
 

@@ -51,7 +51,7 @@ fn in_runtime(report: &Report, runtime: &InRuntime, args: &OptimizeArgs) -> Vec<
         hints.push("--arena-plan: exactly planned memory".to_owned());
     }
     if !runtime.left_out.is_empty() {
-        hints.push(format!("--time-limit: {}", runtime.left_out.join(", ")));
+        hints.push(format!("--time-limit: more time for {}", runtime.left_out.join(", ")));
     }
     hints
 }

@@ -10,6 +10,7 @@ mod memory;
 #[cfg_attr(not(feature = "mlir"), path = "no_mlir.rs")]
 mod mlir;
 mod proof;
+mod report;
 mod session;
 mod settings;
 mod sizes;

@@ -1,0 +1,89 @@
+//! The report of the main job: the object, with the lines that people read of it.
+
+use remat::{Model, Solution};
+use remat_onnxruntime_deploy::{ArenaPlanned, Deployment, SettingsTried};
+
+use super::args::{OptimizeArgs, is_model};
+use super::document::{About, Report};
+use super::in_runtime::InRuntime;
+use super::measured::OutputsCompared;
+use super::memory::{Memory, Session};
+use super::{details, less, settings, summary};
+use crate::document::Body;
+use crate::lines::{self, Entry};
+
+impl Body for Report {
+    const FORMAT: &'static str = "remat-report/2";
+
+    fn text(&self) -> String {
+        let mut text = lines::text(&self.summary, summary::WIDTH);
+        if self.is_verbose {
+            text += "\n";
+            text += &lines::text(&details::entries(self), details::WIDTH);
+        }
+        let settings = self.in_runtime.as_ref().and_then(|runtime| runtime.settings.as_ref());
+        for line in settings.into_iter().flat_map(settings::lines) {
+            text += &(line + "\n");
+        }
+        text
+    }
+}
+
+impl Report {
+    /// A plan as such; `before`: what the model took before anything was done to it, as plans count it.
+    pub(super) fn of_plan(
+        about: About<'_>,
+        before: u64,
+        (model, solution): (&Model, &Solution),
+        is_without_runtime: bool,
+    ) -> Self {
+        let mut report = Self::new(about, (model, solution), Memory::of_plan(before, solution));
+        report.is_without_runtime = is_without_runtime;
+        report.finished(about.args)
+    }
+
+    /// A model that was made for ONNX Runtime.
+    pub(super) fn of_file(
+        about: About<'_>,
+        before: u64,
+        found: &Deployment,
+        arena: Option<&ArenaPlanned>,
+        settings: Option<&SettingsTried>,
+    ) -> Self {
+        let args = about.args;
+        let session = Session {
+            arena: args.target.arena,
+            plan: arena,
+            settings,
+        };
+        let memory = Memory::of_file(before, found, session);
+        let runtime = InRuntime::of(args, found, arena, settings);
+        let plan = Self::new(about, (&found.model, &found.solution), memory);
+        let report = Self {
+            missed: found.missed,
+            budget_bytes: found.budget.or(plan.budget_bytes),
+            measured_overhead_percent: runtime.measured_overhead_percent(),
+            outputs: OutputsCompared::of(found.check.as_ref()),
+            is_written: found.is_written,
+            output: plan
+                .output
+                .clone()
+                .filter(|output| found.is_written || !is_model(output)),
+            in_runtime: Some(runtime),
+            ..plan
+        };
+        report.finished(args)
+    }
+
+    /// The report with what people read of it.
+    fn finished(mut self, args: &OptimizeArgs) -> Self {
+        self.less = less::hints(&self, args);
+        self.summary = summary::entries(&self);
+        self
+    }
+
+    /// All that the report says, for a page.
+    pub(super) fn all_entries(&self) -> impl Iterator<Item = Entry> {
+        self.summary.iter().cloned().chain(details::entries(self))
+    }
+}
