@@ -305,6 +305,6 @@ def test_what_the_data_decides_is_said_and_nothing_is_written_unasked(remat_opt,
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout)
     assert report["data_dependent_sizes"] and not out.exists()
-    run = remat_opt(model, "-o", out, "-b", "none", "--arena-plan", "--step-limit", "300", "--time-limit", "10m")
+    run = remat_opt(model, "-o", out, "-b", "none", "--arena-plan", "--step-limit", "300", "--time-limit", "10m", "-v")
     assert run.returncode == 0, run.stderr
     assert "sizes that were seen" in run.stdout

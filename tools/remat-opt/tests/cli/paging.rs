@@ -18,7 +18,7 @@ fn results_move_and_the_plan_is_verified_with_a_timeline() {
         command
     };
     assert_run!(in_folder(&format!(
-        "{ON_A_BOARD} --paging dma --objective energy --deadline 1.5x -o out.json"
+        "{ON_A_BOARD} --paging dma --objective energy --deadline 1.5x -o out.json -v"
     )));
     assert_run!(in_folder("verify models/unet_tiny_train.onnx out.json --svg out.svg"));
     crate::assert_contains_all(

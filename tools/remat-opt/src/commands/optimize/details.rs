@@ -1,15 +1,12 @@
 //! What `-v` and pages say of the main job beyond its seven entries.
 
 use remat_files::shown;
-use remat_onnxruntime_deploy::Strategy;
-use remat_onnxruntime_run::dims_text;
 
 use super::args::is_model;
 use super::document::{DurationUnit, Report};
 use super::in_runtime::{ArenaOffRecord, InRuntime};
-use super::measured::{MeasuredRecord, OutputsCompared, Peaks};
-use super::sizes::DimsRecord;
-use super::{proof, summary};
+use super::measured::{MeasuredRecord, Peaks};
+use super::proof;
 use crate::lines::{Entries, Entry};
 use crate::padding::padding_text;
 use crate::units::{self, bytes, count, percent};
@@ -25,7 +22,6 @@ pub(super) fn entries(report: &Report) -> Vec<Entry> {
     if let Some(runtime) = &report.in_runtime {
         in_runtime(report, runtime, &mut entries);
     }
-    dims(report, &mut entries);
     match &report.in_runtime {
         Some(runtime) => advice(report, runtime, &mut entries),
         None => {
@@ -84,18 +80,6 @@ fn plan(report: &Report, entries: &mut Entries) {
             .map(|threads| format!("the bits of the whole, by rule, with 1 to {threads} threads (`--exact-threads`)")),
     );
     entries.add_all("tiles", tiles);
-    let measured = &report.data_dependent_sizes;
-    entries.add_all(
-        "sizes",
-        measured.first().map(|first| {
-            format!(
-                "{} with data-dependent sizes, measured in a run (`{}`{}): other inputs may need more",
-                count(measured.len(), "result"),
-                shown(first),
-                if measured.len() > 1 { ", .." } else { "" },
-            )
-        }),
-    );
     entries.add_all(
         "paging",
         report.second_memory.map(|memory| {
@@ -132,7 +116,6 @@ fn plan(report: &Report, entries: &mut Entries) {
         "plan",
         proof.map(|(verdict, certificate)| proof::line(verdict, certificate)),
     );
-    entries.add_all("block", report.block.as_ref().map(|block| block.line("")));
 }
 
 /// How the file was made, what was predicted of it and what was measured.
@@ -378,53 +361,4 @@ fn without_the_arena(off: ArenaOffRecord) -> Vec<String> {
         "`--arena-plan` gives every buffer its place in one block of about the lower peak, and measures by how much the process grows; `--settings` looks for settings that come close"
             .to_owned(),
     ]
-}
-
-/// What is said of dimensions that were given.
-fn dims(report: &Report, entries: &mut Entries) {
-    let DimsRecord { free_dims, fixed_dims } = &report.dims;
-    if !free_dims.is_empty() {
-        let names: Vec<&str> = free_dims.keys().map(String::as_str).collect();
-        entries.add_all(
-            "dims",
-            [
-                format!(
-                    "{} free: figures are those of this size, {}",
-                    dims_text(free_dims),
-                    others(report)
-                ),
-                format!(
-                    "fused chains are not cut along what is free: `--fix-dim {}` allows it, for this size alone",
-                    shown(names.join(","))
-                ),
-            ],
-        );
-    }
-    if !fixed_dims.is_empty() {
-        let dims = dims_text(fixed_dims);
-        entries.add(
-            "dims",
-            format!("{dims} fixed: the inputs declare it, and no other size is taken; `--dim {dims}` keeps it free"),
-        );
-    }
-}
-
-/// What is known of other sizes.
-fn others(report: &Report) -> String {
-    let runtime = report.in_runtime.as_ref();
-    if runtime.is_some_and(|runtime| runtime.strategy == Strategy::Untouched) {
-        return "and the original stays as it is".to_owned();
-    }
-    let measured = runtime.and_then(|runtime| runtime.measured.as_ref());
-    let Some(ran) = measured.and_then(|measured| measured.sizes.as_ref()) else {
-        return "others were not run".to_owned();
-    };
-    let alike = match report.outputs {
-        OutputsCompared::BitIdentical => "are bit-identical",
-        OutputsCompared::RoundingMayDiffer | OutputsCompared::NotCompared => "have their shapes",
-    };
-    match summary::others(ran) {
-        Some(sizes) => format!("outputs {alike} with {sizes}, too"),
-        None => "and the original runs at none of the others that were tried".to_owned(),
-    }
 }

@@ -1,6 +1,7 @@
 //! What lowers memory further than what was found.
 
 use remat::plan::BudgetSpec;
+use remat_files::shown;
 
 use super::args::OptimizeArgs;
 use super::document::Report;
@@ -13,6 +14,13 @@ pub(super) fn hints(report: &Report, args: &OptimizeArgs) -> Vec<String> {
         .in_runtime
         .as_ref()
         .map_or_else(Vec::new, |runtime| in_runtime(report, runtime, args));
+    let free: Vec<&str> = report.dims.free_dims.keys().map(String::as_str).collect();
+    if !free.is_empty() && report.is_model {
+        hints.push(format!(
+            "--fix-dim {}: tiles along it, for this size alone",
+            shown(free.join(","))
+        ));
+    }
     match args.budget {
         _ if args.plan.is_some() => hints.push("without `--plan`: a plan is searched for".to_owned()),
         BudgetSpec::Min => {}

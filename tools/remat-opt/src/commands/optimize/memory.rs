@@ -1,5 +1,6 @@
 //! What a model takes before and after.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use remat::{BaselineOf, Solution};
@@ -159,19 +160,19 @@ impl Memory {
         self.of == Measure::Plan && self.most.before_bytes == baseline
     }
 
-    /// Whether less is taken than before.
-    pub(super) fn is_less(&self) -> bool {
-        self.most.after_bytes < self.most.before_bytes
-    }
-
-    /// The first figures, in words.
+    /// The first figures, in words; where no less is taken than before, that comes first.
     pub(super) fn line(&self) -> String {
         let BeforeAfter {
             before_bytes,
             after_bytes,
         } = self.most;
+        let gain = match after_bytes.cmp(&before_bytes) {
+            Ordering::Less => "",
+            Ordering::Equal => return format!("nothing gained: {}", self.before()),
+            Ordering::Greater => "nothing gained: ",
+        };
         let change = change(before_bytes, after_bytes).map_or_else(String::new, |change| format!("   {change}"));
-        format!("{}{change}   {}", pair(before_bytes, after_bytes), self.of)
+        format!("{gain}{}{change}   {}", pair(before_bytes, after_bytes), self.of)
     }
 
     /// The other figures, in words, where there are any.
@@ -259,8 +260,10 @@ mod tests {
 
     #[test]
     fn no_less_than_before_is_no_gain() {
-        let of = |after| Memory::of(Measure::HeapMeasured, 2_048, after);
-        assert!(of(1_024).is_less() && !of(2_048).is_less() && !of(3_072).is_less());
+        let said = |after| Memory::of(Measure::HeapMeasured, 2_048, after).line();
+        assert!(said(2_048).starts_with("nothing gained: the original takes 2.0 KiB ("));
+        assert!(said(3_072).starts_with("nothing gained: 2.0 -> 3.0 KiB   +50 %"));
+        assert!(said(1_024).starts_with("2.0 -> 1.0 KiB   -50 %"));
     }
 
     #[test]

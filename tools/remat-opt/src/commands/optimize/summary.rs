@@ -11,7 +11,7 @@ use super::in_runtime::InRuntime;
 use super::measured::OutputsCompared;
 use super::memory::{self, Closest};
 use crate::lines::{Entries, Entry};
-use crate::units::{added, count};
+use crate::units::{added, change, count};
 
 /// Letters of the longest word that a line begins with.
 pub(super) const WIDTH: usize = 8;
@@ -66,10 +66,10 @@ fn memory(report: &Report) -> Vec<String> {
     if !report.is_written && report.missed.is_none() && !is_left_to_data {
         lines.push(format!("nothing gained: {}", memory.before()));
     } else {
-        let gain = if memory.is_less() { "" } else { "nothing gained: " };
-        lines.push(format!("{gain}{}", memory.line()));
+        lines.push(memory.line());
         lines.extend(memory.further());
     }
+    lines.extend(report.block.as_ref().map(|block| block.line("block ")));
     let free = &report.dims.free_dims;
     if !free.is_empty() {
         lines.push(format!("for {}; other sizes are taken, too", dims_text(free)));
@@ -77,8 +77,10 @@ fn memory(report: &Report) -> Vec<String> {
     let sizes = report.data_dependent_sizes.len();
     if sizes > 0 {
         lines.push(format!(
-            "{} with data-dependent sizes, as in one run: other inputs may need more",
-            count(sizes, "result")
+            "{} with data-dependent sizes, as in one run (`{}`{}): other inputs may need more",
+            count(sizes, "result"),
+            shown(&report.data_dependent_sizes[0]),
+            if sizes > 1 { ", .." } else { "" }
         ));
     }
     lines
@@ -86,10 +88,12 @@ fn memory(report: &Report) -> Vec<String> {
 
 fn time(report: &Report) -> String {
     let estimated = format!("{} estimated", added(report.estimated_overhead_percent));
-    match report.measured_overhead_percent {
+    let time = match report.measured_overhead_percent {
         Some(measured) => format!("{} measured ({estimated})", added(measured)),
         None => estimated,
-    }
+    };
+    let energy = change(report.baseline_energy_pj, report.energy_pj);
+    energy.map_or_else(|| time.clone(), |energy| format!("{time}; energy {energy}"))
 }
 
 /// How the outputs compare, at which sizes.
@@ -109,7 +113,7 @@ fn outputs(report: &Report) -> String {
 }
 
 /// The other sizes at which both models ran.
-pub(super) fn others(sizes: &SizesCompared) -> Option<String> {
+fn others(sizes: &SizesCompared) -> Option<String> {
     let all: Vec<String> = sizes.compared.iter().map(|one| dims_text(&one.dims)).collect();
     (!all.is_empty()).then(|| all.join(" and with "))
 }
@@ -148,7 +152,10 @@ fn written(report: &Report) -> Vec<String> {
     lines[0] += &format!("        {seconds}");
     let fixed = &report.dims.fixed_dims;
     if !fixed.is_empty() {
-        lines.push(format!("takes {} and no other size: it is fixed", dims_text(fixed)));
+        lines.push(format!(
+            "takes {} and no other size; `--dim` instead of `--fix-dim` keeps it free",
+            dims_text(fixed)
+        ));
     }
     lines
 }
