@@ -220,9 +220,12 @@ impl InRuntime {
         }
     }
 
-    /// The measured time beyond the original in sessions like those that the model is made for, in per cent.
+    /// The measured time beyond the original in sessions like those that the model is made for, in per cent; none where it is the original.
     pub(super) fn measured_overhead_percent(&self) -> Option<f64> {
-        let measured = self.measured.as_ref()?;
+        let measured = self
+            .measured
+            .as_ref()
+            .filter(|_| self.strategy != Strategy::Untouched)?;
         let ratio = if self.arena {
             measured.time_ratio
         } else {

@@ -23,9 +23,9 @@ pub(super) struct BeforeAfter {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub(super) struct Memory {
     #[serde(flatten)]
-    most: BeforeAfter,
+    pub(super) most: BeforeAfter,
     /// What both figures are.
-    of: Measure,
+    pub(super) of: Measure,
     /// Growth of the process in the first run; absent where it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_run: Option<BeforeAfter>,
@@ -37,7 +37,7 @@ pub(super) struct Memory {
 /// What figures before and after are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Measure {
+pub(super) enum Measure {
     /// The largest growth of the process in any run of a session with default options, measured.
     GrowthDefaultSession,
     /// The same with memory arena and memory pattern off.

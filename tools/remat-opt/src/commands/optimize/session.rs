@@ -39,10 +39,11 @@ impl SessionRecord {
         let order = found.model.setup().and_then(|setup| setup.order_hint.as_deref());
         // Of a strategy that makes shapes dynamic where that gains, static ones are a choice.
         let is_choice = found.strategy != Strategy::StaticShapes && found.lowering.shapes == Shapes::Static;
+        let is_original = found.strategy == Strategy::Untouched;
         let (enable_cpu_mem_arena, enable_mem_pattern) = memory(args, found, settings);
         Self {
             priority_based_order: order == Some("priority"),
-            enable_mem_reuse: found.lowering.hides_shapes || is_choice,
+            enable_mem_reuse: found.lowering.hides_shapes || is_choice || is_original,
             enable_cpu_mem_arena,
             enable_mem_pattern,
             ..default
