@@ -277,7 +277,7 @@ def test_lists_of_dimensions_and_units_of_sizes_are_understood(remat_opt, tmp_pa
 
 def test_a_dimension_without_a_value_is_not_fixed(remat_opt, tmp_path):
     model, _, _ = products(tmp_path / "model.onnx")
-    for dims, why in (("n", "at which value"), ("m=3", "no dimension is named `m`")):
+    for dims, why in (("n", "no value is given"), ("m=3", "no dimension is named `m`")):
         run = remat_opt(model, "-o", tmp_path / "out.onnx", "--fix-dim", dims)
         assert run.returncode != 0 and why in run.stderr, run.stderr
 

@@ -22,12 +22,12 @@ pub(super) fn hints(report: &Report, args: &OptimizeArgs) -> Vec<String> {
         ));
     }
     match args.budget {
-        _ if args.plan.is_some() => hints.push("without `--plan`: a plan is searched for".to_owned()),
+        _ if args.plan.is_some() => hints.push("without `--plan`: a search for a plan".to_owned()),
         BudgetSpec::Min => {}
-        BudgetSpec::Auto if args.max_overhead.is_none() => {
+        BudgetSpec::Auto if report.recomputes > 0 => {
             hints.push("--budget min: lower, slower".to_owned());
         }
-        BudgetSpec::None => hints.push("--budget auto: what 5 % of time save".to_owned()),
+        BudgetSpec::None => hints.push("--budget auto: the lowest peak within 5 % of time".to_owned()),
         _ => hints.push("--budget min: the lowest peak that is found".to_owned()),
     }
     if hints.is_empty() {
