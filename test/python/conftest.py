@@ -28,7 +28,7 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture(scope="module")
 def model_path(model):
     if model is None:
-        pytest.skip("the larger models are not here: only the project's own ones were tested")
+        pytest.skip("the larger models were not found: only the project's own ones were tested")
     return model
 
 

@@ -29,7 +29,7 @@ def why_not():
     """Why there is no IREE to test with; nothing if there is one."""
     missing = [name for name in ("iree-compile", "iree-run-module") if program(name) is None]
     if missing:
-        return f"{' and '.join(missing)} not here: third_party/fetch.sh installs IREE where there are wheels"
+        return f"{' and '.join(missing)} not found: third_party/fetch.sh installs IREE where there are wheels"
     return None
 
 

@@ -25,11 +25,11 @@ def rows(program, model, budgets, limit, folder):
     given = sum(array.nbytes for array in feed.values())
     base = None
     for budget in ["none", *budgets]:
-        for fences in ["none"] if budget == "none" else ["none", "iree"]:
+        for barriers in ["none"] if budget == "none" else ["none", "iree"]:
             out = folder / "model.mlir"
             plan = folder / f"{model.stem}.{budget}.json"
             source = ["--plan", plan] if plan.exists() else ["--budget", budget, "--emit-plan", plan]
-            command = [program, model, "-o", out, *source, "--time-limit", limit, "--mlir-fences", fences]
+            command = [program, model, "-o", out, *source, "--time-limit", limit, "--mlir-barriers", barriers]
             done = subprocess.run([*map(str, command), "--format", "json"], capture_output=True, text=True, check=False)
             if done.returncode:
                 yield f"| {model.stem} | {budget} | {done.stderr.strip().splitlines()[0]} |"
@@ -41,7 +41,7 @@ def rows(program, model, budgets, limit, folder):
             cells = [
                 model.stem,
                 budget,
-                fences,
+                barriers,
                 str(report["recomputes"]),
                 f"{promised / MB:.1f} ({promised / base[0]:.0%})",
                 f"{taken / MB:.1f} ({taken / base[1]:.0%})",

@@ -74,14 +74,14 @@ def grid(order):
 
 BASELINE = "baseline_peak_bytes"
 """Key of the report that holds the peak of the original in its own order."""
-PROMISED = "promised_peak_bytes"
+PROMISED = "predicted_peak_bytes"
 """Key of the report that holds the promised peak without the arena."""
 
 
 def reference_level(report, level):
     """The level at which the original computes the bits that the rewritten model computes at `level`: what the runtime
     fused before stays fused."""
-    return "extended" if report["variant"] in ("tiled", "fused", "laid-out") and level in ("off", "basic") else level
+    return "extended" if report["strategy"] in ("tiled", "fused", "laid-out") and level in ("off", "basic") else level
 
 
 ANY_ORDER = Variant(
@@ -89,8 +89,8 @@ ANY_ORDER = Variant(
     arguments=("--target", "ort"),
     promises=(
         Promise(Settings(arena=False), PROMISED),
-        Promise(Settings(), "promised_arena_bytes"),
-        Promise(Settings(), "promised_arena_steady_bytes", measured="later_peak_bytes"),
+        Promise(Settings(), "predicted_arena_bytes"),
+        Promise(Settings(), "predicted_arena_steady_bytes", measured="later_peak_bytes"),
     ),
     settings=grid("default"),
 )

@@ -74,7 +74,7 @@ class Lab:
         report = json.loads(run.stdout)
         if "is_written" not in report:
             pytest.fail(f"{' '.join(run.args[1:])}\n{report}", pytrace=False)
-        # Where no file takes less there is none: then the model as it came is what is used.
+        # Where no file takes less there is none: then the original model is what is used.
         out = out if report["is_written"] else path
         # A memory pattern works from the second run on.
         promised = dict.fromkeys(promise.settings for promise in variant.promises)

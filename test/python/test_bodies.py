@@ -25,10 +25,10 @@ def test_subgraphs_keep_their_bits_and_their_promise(path, level, remat_opt, tmp
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout)
     assert report["bodies"] and all(body["bytes"] < body["bytes_before"] for body in report["bodies"])
-    assert report["keeps_promise"] is not False
-    measured = report["measured"]["after"]["exact"]
+    assert report["within_prediction"] is not False
+    measured = report["measured"]["after"]["arena_off"]
     assert measured <= report["budget_bytes"] * 1.01 + 48 * 1024
-    assert abs(measured - report["promised_peak_bytes"]) <= 0.03 * measured + 48 * 1024
+    assert abs(measured - report["predicted_peak_bytes"]) <= 0.03 * measured + 48 * 1024
     for scale in (1, 100):
         assert bits(out, level, scale) == bits(path, level, scale), f"scale {scale}"
     checked = remat_opt("verify", path, plan)

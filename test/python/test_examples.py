@@ -75,9 +75,9 @@ def test_the_step_of_the_action_writes_outputs_and_a_summary(environment, tmp_pa
         return
     outputs = dict(line.split("=", 1) for line in (tmp_path / "outputs").read_text().splitlines())
     assert outputs["model"] == given["OUTPUT"]
-    assert int(outputs["peak-bytes"]) == json.loads((tmp_path / "small.json").read_text())["memory"]["after_bytes"]
+    assert int(outputs["peak-bytes"]) == json.loads((tmp_path / "small.json").read_text())["measured"]["after"]["arena_off"]
     assert (tmp_path / "small.html").exists()
-    assert "peak after" in (tmp_path / "summary").read_text()
+    assert "growth of the process, default session, measured" in (tmp_path / "summary").read_text()
 
 
 def test_the_action_names_the_step_and_its_outputs():

@@ -81,7 +81,7 @@ def test_the_peak_in_iree_falls(name, share, exported):
     before, after = peak("none"), peak("60%")
     assert after <= share * before
     if name == "mlp_tiny_train":
-        assert peak("60%", "--mlir-fences", "none") > after, "without fences, IREE undoes the plan"
+        assert peak("60%", "--mlir-barriers", "none") > after, "without barriers, IREE undoes the plan"
 
 
 def test_weights_in_a_file_are_found(exported):

@@ -16,9 +16,9 @@ def report(findings):
 
 
 def is_confirmed(report, promise):
-    """Whether the program measured what it promises with the arena; it leaves that out where its time is over. Until then the peak is a
+    """Whether the program measured what it predicts with the arena; it leaves that out where the time limit is reached. Until then the peak is a
     guess: where regions lie, and shapes that the runtime learns in the first run, change it."""
-    key = "stock_steady" if promise.measured == "later_peak_bytes" else "stock"
+    key = "later_runs" if promise.measured == "later_peak_bytes" else "first_run"
     return (report["measured"] or {}).get("after", {}).get(key) is not None
 
 

@@ -10,7 +10,7 @@ from test_iree import DETERMINISTIC, NOT_IN_THE_FORM
 
 OPT = iree_lab.torch_mlir_opt()
 pytestmark = pytest.mark.skipif(
-    OPT is None, reason="the wheel torch-mlir is not here: third_party/fetch.sh installs it where there is one"
+    OPT is None, reason="the wheel torch-mlir was not found: third_party/fetch.sh installs it where there is one"
 )
 TO_LINALG = (
     "builtin.module(func.func(convert-torch-onnx-to-torch),torch-onnx-to-torch-backend-pipeline,"
@@ -40,7 +40,7 @@ def opt(text, *arguments):
 
 
 def export(remat_opt, model, out, *arguments):
-    done = remat_opt(model, "-o", out, "--mlir-fences", "none", *arguments)
+    done = remat_opt(model, "-o", out, "--mlir-barriers", "none", *arguments)
     assert done.returncode == 0, done.stderr
     return out
 

@@ -109,7 +109,7 @@ print(json.dumps({"inspect": report, "html": report._repr_html_(), "verify": che
         cwd=tmp_path,
     )
     assert all("mlp_tiny_train" in (tmp_path / f"{page}.html").read_text() for page in ("optimized", "verified", "front"))
-    assert found["inspect"]["format"] == "remat-inspect/1"
+    assert found["inspect"]["format"] == "remat-inspect/2"
     assert found["inspect"]["peak_bytes"] == max(moment["during"] for moment in found["inspect"]["timeline"])
     assert "<svg" in found["html"]
     assert found["verify"]["valid"]

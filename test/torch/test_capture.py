@@ -67,7 +67,7 @@ def test_what_reads_a_parameter_stands_before_its_update(small):
 def test_without_an_optimizer_gradients_stay(small):
     model, args = small
     document = capture(model, args).document
-    kept = sorted(one["bytes"] for one in document["storages"] if one["role"] == "kept")
+    kept = sorted(one["bytes"] for one in document["storages"] if one["role"] == "live-out")
     assert kept[-1] == 8 * 64 * 4
     assert not any(op["name"].startswith("update_") for op in document["ops"])
 
@@ -159,7 +159,7 @@ def test_graphs_of_inductor_are_problems(tmp_path):
     plan = baseline(problem)
     assert plan.peak_bytes == 64 + 300 + 450
     assert [op["duration"] for op in problem.document["ops"]] == [0, 364, 100, 200, 64 + 300 + 450]
-    assert [one["bytes"] for one in problem.document["storages"] if one["role"] == "kept"] == [50]
+    assert [one["bytes"] for one in problem.document["storages"] if one["role"] == "live-out"] == [50]
 
 
 def test_graphs_of_other_forms_are_rejected(tmp_path):

@@ -119,5 +119,5 @@ if __name__ == "__main__":
         for row in ROWS:
             found = measure(*row)
             plain = plain or found["bits"]
-            same = "same bits" if found["bits"] == plain else "other bits"
+            same = "same bits" if found["bits"] == plain else "differs bitwise"
             print(f"{' '.join(row):16} {found['peak'] / 1e6:7.1f} MB {found['seconds']:5.2f} s  {same}", flush=True)

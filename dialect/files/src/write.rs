@@ -40,7 +40,7 @@ impl OutputFile {
     /// Opens a file beside the place of `path`, without touching what is there.
     ///
     /// # Errors
-    /// If `path` is no regular file or may not be written, if its folder does not exist or cannot hold a new file.
+    /// If `path` is not a regular file or may not be written, if its folder does not exist or cannot hold a new file.
     pub fn create(path: &Path) -> io::Result<Self> {
         let (place, replaced) = destination(path)?;
         if replaced.is_some() {
@@ -158,7 +158,7 @@ fn ends_in_separator(path: &Path) -> bool {
         .is_some_and(|&last| std::path::is_separator(char::from(last)))
 }
 
-/// What a thing that is no regular file is.
+/// What a thing that is not a regular file is.
 fn kind(metadata: &Metadata) -> &'static str {
     if metadata.is_dir() {
         return "a folder";

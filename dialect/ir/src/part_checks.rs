@@ -68,7 +68,7 @@ impl Graph {
     fn values_of(&self, id: TensorId, elements: &[i64]) -> Result<(), String> {
         let tensor = self.tensors.get(id).ok_or("there is no such tensor")?;
         if self.storages[tensor.storage].class != StorageClass::Constant {
-            return Err("it is no constant".to_owned());
+            return Err("it is not a constant".to_owned());
         }
         let fits = match tensor.ty.element() {
             Some(ElementType::Int64) => |_: &i64| true,

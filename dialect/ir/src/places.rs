@@ -12,7 +12,10 @@ impl Taken {
     /// Takes bytes, unless that is not possible; then the reason.
     fn take(&mut self, block: &Block, offset: u64, bytes: u64, name: &str) -> Result<(), String> {
         if !offset.is_multiple_of(block.alignment) {
-            return Err(format!("{offset} is no multiple of the alignment {}", block.alignment));
+            return Err(format!(
+                "{offset} is not a multiple of the alignment {}",
+                block.alignment
+            ));
         }
         let end = offset.checked_add(bytes).filter(|&end| end <= block.bytes);
         let end = end.ok_or_else(|| format!("{bytes} bytes at {offset} end behind the block of {}", block.bytes))?;

@@ -39,7 +39,7 @@ pub enum Obstacle {
     #[error("its layout has no static strides")]
     Layout,
     /// Its elements have a type of unknown size.
-    #[error("nothing says how many bytes its elements take")]
+    #[error("the size of its elements is unknown")]
     Element,
     /// It may outlive the function.
     #[error("no operation of its block frees it, so it may outlive the function")]

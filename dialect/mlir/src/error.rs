@@ -52,10 +52,10 @@ pub enum ImportError {
 #[non_exhaustive]
 pub enum ApplyError {
     /// An op of the rewritten graph has no operation in the function.
-    #[error("op `{0}` of the rewritten graph is none of the function's")]
+    #[error("op `{0}` of the rewritten graph does not belong to the function")]
     ForeignOp(String),
     /// A tensor of the rewritten graph has no producer in it.
-    #[error("tensor `{0}` of the rewritten graph is none of the function's")]
+    #[error("tensor `{0}` of the rewritten graph does not belong to the function")]
     ForeignTensor(String),
     /// A tensor that moves to the second memory has a type that no page can hold.
     #[error("`{tensor}` cannot move to the second memory: no page holds a `{ty}`")]

@@ -18,20 +18,20 @@ const BOUNDS: usize = 3;
 
 /// Results and operands of an operation that stay to the end of its block, by their numbers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct HeldToBlockEnd {
     pub(crate) results: Vec<usize>,
     pub(crate) operands: Vec<usize>,
 }
 
 /// What an operation makes MLIR hold.
-pub(crate) fn held<'c>(op: OperationRef<'c, 'c>) -> Held {
+pub(crate) fn held<'c>(op: OperationRef<'c, 'c>) -> HeldToBlockEnd {
     let all = || (0..op.result_count()).collect();
     match name_of(op).as_str() {
-        "scf.if" | "scf.index_switch" | "scf.execute_region" => Held {
+        "scf.if" | "scf.index_switch" | "scf.execute_region" => HeldToBlockEnd {
             results: all(),
             operands: Vec::new(),
         },
-        "scf.while" => Held {
+        "scf.while" => HeldToBlockEnd {
             results: all(),
             operands: (0..op.operand_count()).collect(),
         },
@@ -39,12 +39,12 @@ pub(crate) fn held<'c>(op: OperationRef<'c, 'c>) -> Held {
             let anew: Vec<usize> = (0..op.result_count())
                 .filter(|&carried| !is_in_place(op, carried))
                 .collect();
-            Held {
+            HeldToBlockEnd {
                 operands: anew.iter().map(|carried| BOUNDS + carried).collect(),
                 results: anew,
             }
         }
-        _ => Held::default(),
+        _ => HeldToBlockEnd::default(),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::body::Body;
 use crate::error::{Diagnosed, ImportError};
 use crate::function::set_integer;
 use crate::fusion::{self, FUSION};
-use crate::held::{Held, held};
+use crate::held::{HeldToBlockEnd, held};
 use crate::indexing::indexing;
 use crate::regions;
 use crate::types::{is_ranked, is_tensor, value_type};
@@ -331,7 +331,7 @@ impl<'c> Importer<'_, 'c> {
     }
 
     /// Notes what the operation makes MLIR hold to the end of the block, which are some of its results and operands.
-    fn hold(&mut self, entry: &Entry<'c>, held: &Held) {
+    fn hold(&mut self, entry: &Entry<'c>, held: &HeldToBlockEnd) {
         let results = held.results.iter().map(|result| entry.first_result + result);
         let operands = held.operands.iter();
         let operands = operands.filter_map(|&operand| entry.operands.get(operand).copied().flatten());
@@ -346,7 +346,7 @@ impl<'c> Importer<'_, 'c> {
     }
 
     /// Copies of operands that bufferization makes, since the operation takes them for its own and others read them, too.
-    fn copied(&self, entry: &Entry<'c>, held: &Held, name: &str) -> Vec<Option<ResultSpec>> {
+    fn copied(&self, entry: &Entry<'c>, held: &HeldToBlockEnd, name: &str) -> Vec<Option<ResultSpec>> {
         let operands = held.operands.iter();
         let operands = operands.filter_map(|&operand| Some((operand, entry.operands.get(operand).copied()??)));
         let shared = operands.filter(|&(_, value)| self.table.values[value].uses > 1 || self.table.is_resident(value));

@@ -89,7 +89,7 @@ pub enum NodeLinkError {
     #[error("the graph has a cycle of {} nodes: {}", .0.len(), around(.0))]
     Cycle(Vec<String>),
     /// `graph.order` names a node that does not exist.
-    #[error("position {position} of `graph.order` names `{id}`, which is no node", id = shown(.id))]
+    #[error("position {position} of `graph.order` names `{id}`, which is not a node", id = shown(.id))]
     OrderUnknown {
         /// Position in the order.
         position: usize,
@@ -97,7 +97,7 @@ pub enum NodeLinkError {
         id: String,
     },
     /// `graph.anti_dependences` names a node that is not there.
-    #[error("anti-dependence {index} names `{id}`, which is no node", id = shown(.id))]
+    #[error("anti-dependence {index} names `{id}`, which is not a node", id = shown(.id))]
     AntiDependenceUnknown {
         /// Position in the list.
         index: usize,

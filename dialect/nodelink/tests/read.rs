@@ -119,7 +119,7 @@ fn broken_nodes_edges_and_orders_are_rejected_by_name() {
         graph(&["0", "1", "2", "3"], &[("0", "1"), ("1", "2"), ("2", "1"), ("2", "3")], "[0, 1, 2, 3]"),
         @"the graph has a cycle of 2 nodes: `2` -> `1` -> `2`"
     );
-    insta::assert_snapshot!(graph(&["0", "1"], &[("0", "1")], "[0, 2]"), @"position 1 of `graph.order` names `2`, which is no node");
+    insta::assert_snapshot!(graph(&["0", "1"], &[("0", "1")], "[0, 2]"), @"position 1 of `graph.order` names `2`, which is not a node");
     insta::assert_snapshot!(graph(&["0", "1"], &[("0", "1")], "[0, 0]"), @"`graph.order` names node `0` twice");
     insta::assert_snapshot!(graph(&["0", "1"], &[("0", "1")], "[0]"), @"`graph.order` names 1 of 2 nodes: node `1` is left out");
     insta::assert_snapshot!(graph(&["0", "1"], &[("0", "1")], "[1, 0]"), @"`graph.order` runs node `1` at position 0 before `0` at position 1, which it reads");
@@ -183,6 +183,6 @@ fn anti_dependences_are_pairs_of_ids() {
     let pairs = read(r#"[["w", "b"], ["a", "b"]]"#).unwrap().anti_dependences;
     let ids: Vec<_> = pairs.iter().map(|pair| pair.map(remat_ir::OpId::index)).collect();
     assert_eq!(ids, [[0, 2], [1, 2]]);
-    insta::assert_snapshot!(read(r#"[["w", "z"]]"#).unwrap_err(), @r#"anti-dependence 0 names `"z"`, which is no node"#);
+    insta::assert_snapshot!(read(r#"[["w", "z"]]"#).unwrap_err(), @r#"anti-dependence 0 names `"z"`, which is not a node"#);
     assert!(read(r#"[["w"]]"#).is_err());
 }

@@ -68,11 +68,11 @@ impl Emitter<'_> {
     /// The optimization barrier of the dialect `remat`.
     fn recompute_op(&mut self, value: &Value, called: &str, op: &Op, of: &str) -> Result<Value, ExportError> {
         let copy = self.value(called, &value.ty);
-        let (id, of) = (self.report.fences, text::string(of.as_bytes()));
+        let (id, of) = (self.report.barriers, text::string(of.as_bytes()));
         let (name, operand, ty) = (&copy.name, &value.name, &value.ty);
         let line = format!("{name} = remat.recompute {operand} id({id}) of({of}) : {ty}");
         self.line(&line, &op.name)?;
-        self.report.fences += 1;
+        self.report.barriers += 1;
         Ok(copy)
     }
 
@@ -83,7 +83,7 @@ impl Emitter<'_> {
         let builtin = types::value_type(ty, Form::Remat).map_err(|why| self.unsupported(location, why))?;
         let (plain, moved, back) = (
             self.value("plain", &builtin),
-            self.value("fenced", &builtin),
+            self.value("barrier", &builtin),
             self.value("again", &value.ty),
         );
         let to_builtin = format!("torch_c.to_builtin_tensor {} : {} -> {builtin}", value.name, value.ty);
@@ -95,7 +95,7 @@ impl Emitter<'_> {
         )?;
         let from_builtin = format!("torch_c.from_builtin_tensor {} : {builtin} -> {}", moved.name, back.ty);
         self.line(&format!("{} = {from_builtin}", back.name), location)?;
-        self.report.fences += 1;
+        self.report.barriers += 1;
         Ok(back)
     }
 }

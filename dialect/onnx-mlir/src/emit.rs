@@ -27,7 +27,7 @@ pub struct Report {
     /// Recomputes.
     pub recomputes: u64,
     /// Optimization barriers before recomputes: fewer than recomputes if an op reads constants only, or if the form has none.
-    pub fences: u64,
+    pub barriers: u64,
     /// Places where memory is freed.
     pub deallocs: u64,
     /// Bytes of the weights after the module or in a file beside it.

@@ -41,7 +41,7 @@ impl FromStr for Form {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let known = || Self::ALL.map(Self::name).join("`, `");
         let found = Self::ALL.into_iter().find(|form| form.name() == text);
-        found.ok_or_else(|| format!("`{text}` is no form: `{}` are", known()))
+        found.ok_or_else(|| format!("`{text}` is not a form: known are `{}`", known()))
     }
 }
 
@@ -49,7 +49,7 @@ impl FromStr for Form {
 ///
 /// The other forms have one kind each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Fences {
+pub enum Barriers {
     /// Ops of IREE around an operand of the recompute. Only IREE reads the result.
     #[default]
     Iree,
@@ -63,7 +63,7 @@ pub struct Options {
     /// The form.
     pub form: Form,
     /// For [`Form::Torch`]: what marks recomputes.
-    pub fences: Fences,
+    pub barriers: Barriers,
 }
 
 impl Options {
@@ -72,7 +72,7 @@ impl Options {
     pub fn new(form: Form) -> Self {
         Self {
             form,
-            fences: Fences::default(),
+            barriers: Barriers::default(),
         }
     }
 }

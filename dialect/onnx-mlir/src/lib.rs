@@ -5,7 +5,7 @@
 //!
 //! | form | read by | an op | what marks a recompute |
 //! |---|---|---|---|
-//! | `torch` | torch-mlir, IREE | `torch.operator "onnx.Conv"(…) {torch.onnx.group = 1 : si64}` | an operand after [an optimization barrier](Fences) |
+//! | `torch` | torch-mlir, IREE | `torch.operator "onnx.Conv"(…) {torch.onnx.group = 1 : si64}` | an operand after [an optimization barrier](Barriers) |
 //! | `onnx-mlir` | onnx-mlir | `"onnx.Conv"(…) {group = 1 : si64}` | the attribute `remat.recompute` |
 //! | `remat` | `mlir-opt` with the plugin | the same over builtin tensors | `remat.recompute` on an operand, `remat.dealloc` |
 //!
@@ -38,5 +38,5 @@ mod types;
 
 pub use emit::Report;
 pub use error::ExportError;
-pub use form::{Fences, Form, Options};
+pub use form::{Barriers, Form, Options};
 pub use module::write;

@@ -11,7 +11,7 @@ use crate::level::Level;
 use crate::names::identifier;
 use crate::parameters;
 use crate::reads::Reads;
-use crate::{ExportError, Fences, Form, Options, text};
+use crate::{Barriers, ExportError, Form, Options, text};
 
 /// Writes `graph`, which is that of `model` or made of it by applying a plan, as a module.
 ///
@@ -90,7 +90,7 @@ impl Emitter<'_> {
         }
         writeln!(self.out, " {{")?;
         self.indent = 2;
-        if self.options.form == Form::Torch && self.options.fences == Fences::Iree && Reads::has_plan(graph) {
+        if self.options.form == Form::Torch && self.options.barriers == Barriers::Iree && Reads::has_plan(graph) {
             level.reads = Some(Reads::default());
         }
         self.block(&mut level)?;

@@ -97,7 +97,7 @@ pub enum OnnxError {
         known: Vec<String>,
     },
     /// The caller fixed a dimension and did not say at which value.
-    #[error("dimension `{}` is to be fixed, and nothing says at which value", shown(.0))]
+    #[error("dimension `{}` is to be fixed, and no value is given", shown(.0))]
     FixedWithoutValue(String),
     /// The caller stated the size of a value that does not exist.
     #[error("no value is named `{name}`, so its size cannot be set", name = shown(.name))]
@@ -149,7 +149,7 @@ pub enum OnnxError {
         /// What is wrong with it.
         why: String,
     },
-    /// The output would overwrite the input or a file the input needs, or is no regular file.
+    /// The output would overwrite the input or a file the input needs, or is not a regular file.
     #[error(transparent)]
     Output(#[from] remat_files::OutputError),
 }

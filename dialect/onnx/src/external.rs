@@ -48,7 +48,7 @@ pub(crate) fn range(tensor: &TensorProto) -> Result<Range<'_>, OnnxError> {
         entry(key)
             .map(|text| {
                 text.parse::<u64>()
-                    .map_err(|_| error(tensor, format!("{key} `{text}` is no number")))
+                    .map_err(|_| error(tensor, format!("{key} `{text}` is not a number")))
             })
             .transpose()
     };
@@ -68,14 +68,14 @@ fn error(tensor: &TensorProto, why: String) -> OnnxError {
 }
 
 /// The real path and length of a file, or why it cannot be used.
-type Found = Result<(PathBuf, u64), String>;
+type DataFile = Result<(PathBuf, u64), String>;
 
 /// The folder of a model, inside which its data files must lie.
 #[derive(Debug)]
 pub(crate) struct Folder {
     canonical: PathBuf,
     /// What is known of each location, so that a thousand tensors in one file ask the system once.
-    files: Mutex<BTreeMap<String, Found>>,
+    files: Mutex<BTreeMap<String, DataFile>>,
 }
 
 impl Folder {
@@ -120,7 +120,7 @@ impl Folder {
         found.map_err(|why| error(tensor, why))
     }
 
-    fn find(&self, location: &str) -> Found {
+    fn find(&self, location: &str) -> DataFile {
         let relative = relative(location)?;
         let shown = |error: std::io::Error| format!("cannot access `{location}`: {error}");
         let path = self.canonical.join(relative).canonicalize().map_err(shown)?;
@@ -129,7 +129,7 @@ impl Folder {
         }
         let metadata = path.metadata().map_err(shown)?;
         if !metadata.is_file() {
-            return Err(format!("`{location}` is no regular file"));
+            return Err(format!("`{location}` is not a regular file"));
         }
         Ok((path, metadata.len()))
     }
@@ -199,7 +199,7 @@ pub(crate) fn relative(location: &str) -> Result<&Path, String> {
         .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     let windows = location.contains('\\') || location.contains(':');
     if location.is_empty() || location.contains('\0') || !inside || windows {
-        return Err(format!("`{location}` is no path inside the model's folder"));
+        return Err(format!("`{location}` is not a path inside the model's folder"));
     }
     Ok(path)
 }

@@ -299,7 +299,7 @@ fn integers(graph: &Graph, id: TensorId, elements: &[i64]) -> Result<TensorProto
     let tensor = &graph.tensors[id];
     let bad = || OnnxError::BadTensor {
         tensor: tensor.name.clone(),
-        why: "its elements are no integers of 32 or 64 bits".to_owned(),
+        why: "its elements are not integers of 32 or 64 bits".to_owned(),
     };
     let element = tensor.ty.element().ok_or_else(bad)?;
     let raw_data = match element {

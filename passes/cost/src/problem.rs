@@ -72,7 +72,7 @@ pub enum ProblemBuildError {
 ///
 /// Graph inputs and constants are [`StorageRole::External`] in both accountings, and an op that only makes constants costs
 /// nothing: the session evaluates it once. In runtime accounting storages that hold graph outputs are
-/// [`StorageRole::Kept`], and so are those that no op reads: ONNX Runtime releases a buffer after its last reader, and one
+/// [`StorageRole::LiveOut`], and so are those that no op reads: ONNX Runtime releases a buffer after its last reader, and one
 /// without a reader at the end of the run (observed in 1.31.1). Sizes are aligned and kernels take their workspace. In paper
 /// accounting nothing of this is the case. The budget is left open.
 ///
@@ -244,7 +244,7 @@ fn roles(graph: &Graph, accounting: Accounting) -> TiVec<StorageId, StorageRole>
     }
     for (role, stays) in roles.iter_mut().zip(stays) {
         if *role == StorageRole::Transient && stays {
-            *role = StorageRole::Kept;
+            *role = StorageRole::LiveOut;
         }
     }
     roles

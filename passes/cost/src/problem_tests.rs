@@ -53,14 +53,14 @@ fn storages(problem: &Problem) -> Vec<(&str, u64, StorageRole)> {
 
 #[test]
 fn runtime_accounting_keeps_outputs_and_what_nobody_reads_and_aligns_sizes() {
-    use StorageRole::{External, Kept, Transient};
+    use StorageRole::{External, LiveOut, Transient};
     let problem = built(Accounting::Runtime);
     let expected = [
         ("x", 64, External),
         ("k", 64, External),
         ("a", 64, Transient),
-        ("b", 64, Kept),
-        ("c", 64, Kept),
+        ("b", 64, LiveOut),
+        ("c", 64, LiveOut),
     ];
     assert_eq!(storages(&problem), expected);
 }
@@ -100,7 +100,7 @@ fn a_kept_view_keeps_the_storage_it_looks_into() {
     )
     .unwrap();
     let roles: Vec<StorageRole> = problem.storages.iter().map(|s| s.role).collect();
-    assert_eq!(roles, [StorageRole::External, StorageRole::Kept]);
+    assert_eq!(roles, [StorageRole::External, StorageRole::LiveOut]);
 }
 
 #[test]

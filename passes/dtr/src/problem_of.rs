@@ -41,7 +41,7 @@ pub fn problem_of(trace: &Trace, name: &str) -> Problem {
     for (tensor, &held) in held.iter_enumerated() {
         let storage: &mut ProblemStorage = &mut storages[trace.tensors[tensor].storage];
         if held > 0 && storage.role == StorageRole::Transient {
-            storage.role = StorageRole::Kept;
+            storage.role = StorageRole::LiveOut;
         }
     }
     // Constants have no op of their own in a problem, so ids of ops shift.

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::io::{self, BufRead};
 use std::path::Path;
 
-use remat_fission::{Axis, Exactness, Mode, Stretch, Tiling, apply};
+use remat_fission::{Axis, Exactness, FusedChain, Mode, Tiling, apply};
 use remat_onnx::{ImportOptions, OnnxModel};
 
 #[expect(clippy::print_stdout, reason = "the answers are what this program is for")]
@@ -38,7 +38,7 @@ fn tile(model: &Path, (axis, tiles, mode): (Axis, u32, Mode), threads: u32, out:
     };
     let tiling = Tiling {
         again: Vec::new(),
-        stretches: vec![Stretch {
+        fused_chains: vec![FusedChain {
             first: first.name.clone(),
             last: last.name.clone(),
             tiles,

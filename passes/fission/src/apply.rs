@@ -11,11 +11,11 @@ use crate::pieces::Writer;
 use crate::repeat::repeat;
 use crate::transfer::Transfer;
 use crate::{Exactness, FissionError};
-use remat_plan::{Stretch, Tiling};
+use remat_plan::{FusedChain, Tiling};
 
-/// The graph with its stretches in tiles, in the order to run in.
+/// The graph with its fused chains in tiles, in the order to run in.
 ///
-/// Ops outside of stretches, and graph inputs, constants and outputs, stay as they are; a tensor of which only pieces are left is joined under its
+/// Ops outside of fused chains, and graph inputs, constants and outputs, stay as they are; a tensor of which only pieces are left is joined under its
 /// own name where somebody needs all of it. Kernels that write over operands are not told apart: every result that is no view has a storage of
 /// its own.
 ///
@@ -25,7 +25,7 @@ use remat_plan::{Stretch, Tiling};
 pub fn apply(graph: &Graph, tiling: &Tiling, exactness: Exactness) -> Result<Graph, FissionError> {
     let repeated = repeat(graph, &tiling.again)?;
     let layout = Layout::of(&repeated)?;
-    let spans = resolve(&repeated, &tiling.stretches)?;
+    let spans = resolve(&repeated, &tiling.fused_chains)?;
     let courses = spans.into_iter().map(|span| course(&layout, span, exactness));
     let courses = courses.collect::<Result<Vec<Course>, FissionError>>()?;
     let courses: Vec<&Course> = courses.iter().collect();
@@ -38,41 +38,41 @@ pub fn apply(graph: &Graph, tiling: &Tiling, exactness: Exactness) -> Result<Gra
     Ok(tiled)
 }
 
-/// The stretches by their ops, in order.
-pub(crate) fn resolve(graph: &Graph, stretches: &[Stretch]) -> Result<Vec<Span>, FissionError> {
-    let span = |stretch: &Stretch| {
-        let (first, last) = (find(graph, &stretch.first)?, find(graph, &stretch.last)?);
+/// The fused chains by their ops, in order.
+pub(crate) fn resolve(graph: &Graph, fused_chains: &[FusedChain]) -> Result<Vec<Span>, FissionError> {
+    let span = |fused_chain: &FusedChain| {
+        let (first, last) = (find(graph, &fused_chain.first)?, find(graph, &fused_chain.last)?);
         if last < first {
             return Err(FissionError::Backwards {
-                first: stretch.first.clone(),
-                last: stretch.last.clone(),
+                first: fused_chain.first.clone(),
+                last: fused_chain.last.clone(),
             });
         }
-        if stretch.tiles < 2 {
+        if fused_chain.tiles < 2 {
             return Err(FissionError::FewTiles {
-                first: stretch.first.clone(),
-                tiles: stretch.tiles,
+                first: fused_chain.first.clone(),
+                tiles: fused_chain.tiles,
             });
         }
-        if let Some(within) = stretch
+        if let Some(within) = fused_chain
             .within
-            .filter(|within| within.tiles < 2 || within.axis == stretch.axis)
+            .filter(|within| within.tiles < 2 || within.axis == fused_chain.axis)
         {
             return Err(FissionError::FewTiles {
-                first: stretch.first.clone(),
+                first: fused_chain.first.clone(),
                 tiles: within.tiles,
             });
         }
         Ok(Span {
             first,
             last,
-            tiles: stretch.tiles,
-            axis: stretch.axis,
-            mode: stretch.mode,
-            within: stretch.within,
+            tiles: fused_chain.tiles,
+            axis: fused_chain.axis,
+            mode: fused_chain.mode,
+            within: fused_chain.within,
         })
     };
-    let mut spans = stretches.iter().map(span).collect::<Result<Vec<Span>, _>>()?;
+    let mut spans = fused_chains.iter().map(span).collect::<Result<Vec<Span>, _>>()?;
     spans.sort_unstable();
     if let Some(pair) = spans.windows(2).find(|pair| pair[1].first <= pair[0].last) {
         return Err(FissionError::Overlap(graph.ops[pair[1].first].name.clone()));
@@ -80,9 +80,9 @@ pub(crate) fn resolve(graph: &Graph, stretches: &[Stretch]) -> Result<Vec<Span>,
     Ok(spans)
 }
 
-/// Writes the graph with these stretches, which are in order and do not overlap; for each of its ops, the op that it is there for.
+/// Writes the graph with these fused chains, which are in order and do not overlap; for each of its ops, the op that it is there for.
 ///
-/// Where tiles run in tiles themselves, each of them is a stretch of the graph that is written first.
+/// Where tiles run in tiles themselves, each of them is a fused chain of the graph that is written first.
 pub(crate) fn write(layout: &Layout<'_>, courses: &[&Course]) -> Result<(Graph, TiVec<OpId, OpId>), FissionError> {
     let mut inner = Vec::new();
     let (graph, origin) = write_tiles(layout, courses, &mut inner)?;

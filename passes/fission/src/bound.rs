@@ -30,7 +30,7 @@ pub struct Bound {
     pub op: String,
 }
 
-/// The least that a graph tiled along one axis can take at its peak, whatever its stretches, order and recomputed ops: bytes of results of ops, without workspace
+/// The least that a graph tiled along one axis can take at its peak, whatever its fused chains, order and recomputed ops: bytes of results of ops, without workspace
 /// and without what belongs to the caller and the session. `None` where no op makes anything of known size.
 #[must_use]
 pub fn bound(graph: &Graph, exactness: Exactness) -> Option<Bound> {

@@ -1,4 +1,4 @@
-//! A stretch worked out: which rows of which op each tile computes, and which rows it hands on.
+//! A fused chain worked out: which rows of which op each tile computes, and which rows it hands on.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::rules::{Cut, Need, Reason, split};
 use crate::{Exactness, FissionError};
 use remat_plan::{Axis, Mode, Within};
 
-/// A stretch of a graph, by its ops.
+/// A fused chain of a graph, by its ops.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Span {
     pub(crate) first: OpId,
@@ -22,13 +22,13 @@ pub(crate) struct Span {
     pub(crate) within: Option<Within>,
 }
 
-/// What a stretch does.
+/// What a fused chain does.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
     pub(crate) span: Span,
     /// Which tiles are permitted.
     pub(crate) exactness: Exactness,
-    /// Ops of the stretch that run whole, before the first tile, since a tile needs all that they make.
+    /// Ops of the fused chain that run whole, before the first tile, since a tile needs all that they make.
     pub(crate) before: Vec<OpId>,
     /// How many of those a run makes.
     pub(crate) made_before: usize,
@@ -57,7 +57,7 @@ struct Tiled {
     rank: usize,
     /// Whether every row is computed once.
     carries: bool,
-    /// Whether an op of the stretch reads rows of it.
+    /// Whether an op of the fused chain reads rows of it.
     is_read: bool,
     leaves: bool,
 }
@@ -65,7 +65,7 @@ struct Tiled {
 /// How often cuts are tried again at coarser multiples.
 const COARSER: usize = 3;
 
-/// Works a stretch out.
+/// Works a fused chain out.
 pub(crate) fn course(layout: &Layout<'_>, span: Span, exactness: Exactness) -> Result<Course, FissionError> {
     let mut course = Course {
         span,
@@ -109,7 +109,7 @@ fn no_axis(layout: &Layout<'_>, span: Span, op: OpId) -> FissionError {
     }
 }
 
-/// Follows the axis from the results of the stretch back to its operands. Ops of which a tile needs everything, or along two axes, or that
+/// Follows the axis from the results of the fused chain back to its operands. Ops of which a tile needs everything, or along two axes, or that
 /// have no rule, run before.
 fn follow(layout: &Layout<'_>, course: &mut Course) -> Result<Vec<Tiled>, FissionError> {
     let (graph, span) = (layout.graph, course.span);
@@ -186,9 +186,9 @@ fn entry(layout: &Layout<'_>, course: &Course, id: OpId) -> Result<Option<(Tiled
     let tile = Tiled {
         op: id,
         carries: match span.mode {
-            Mode::Carry => true,
-            Mode::Again => false,
-            Mode::Bottlenecks => is_bottleneck(graph, id, &cut),
+            Mode::LineBuffer => true,
+            Mode::Recompute => false,
+            Mode::Hybrid => is_bottleneck(graph, id, &cut),
         },
         axis,
         extent: dims[axis],
@@ -296,7 +296,7 @@ fn tiles(
 }
 
 /// What later tiles need of a tensor whose rows are computed once is sliced off by the last run of a tile that looks at it. What somebody needs
-/// after the stretch stays as it is.
+/// after the fused chain stays as it is.
 fn hand_on(layout: &Layout<'_>, course: &mut Course, carried: &FxHashSet<TensorId>) {
     if carried.is_empty() {
         return;

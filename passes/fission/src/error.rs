@@ -12,19 +12,19 @@ pub enum FissionError {
     /// A tiling names an op that the graph does not have.
     #[error("the tiling names op `{}`, which the graph does not have", shown(.0))]
     UnknownOp(String),
-    /// A stretch ends before it begins.
-    #[error("the stretch from `{first}` ends at `{last}`, which stands before it", first = shown(.first), last = shown(.last))]
+    /// A fused chain ends before it begins.
+    #[error("the fused chain from `{first}` ends at `{last}`, which stands before it", first = shown(.first), last = shown(.last))]
     Backwards {
         /// Its first op.
         first: String,
         /// Its last op.
         last: String,
     },
-    /// Two stretches have an op in common.
-    #[error("`{}` is in two stretches", shown(.0))]
+    /// Two fused chains have an op in common.
+    #[error("`{}` is in two fused chains", shown(.0))]
     Overlap(String),
-    /// A stretch of fewer than two tiles.
-    #[error("the stretch from `{first}` has {tiles} tiles: at least 2 are needed", first = shown(.first))]
+    /// A fused chain of fewer than two tiles.
+    #[error("the fused chain from `{first}` has {tiles} tiles: at least 2 are needed", first = shown(.first))]
     FewTiles {
         /// Its first op.
         first: String,
@@ -47,8 +47,8 @@ pub enum FissionError {
     /// An op cannot be split where the tiling needs it.
     #[error(transparent)]
     NotSplit(#[from] NotSplit),
-    /// A tile of an op would have other bits than its part of the whole.
-    #[error("{rows} rows of `{op}` along axis {axis} would have other bits than the whole has", op = shown(.op))]
+    /// A tile of an op would differ bitwise from its part of the whole.
+    #[error("{rows} rows of `{op}` along axis {axis} would differ bitwise from those of the whole op", op = shown(.op))]
     OtherBits {
         /// The op.
         op: String,
@@ -58,7 +58,7 @@ pub enum FissionError {
         rows: u64,
     },
     /// The runtime would compute a tile in another form than the whole.
-    #[error("`{}` would have other bits: beside tiles, ONNX Runtime computes it in another form", shown(.0))]
+    #[error("the result of `{}` would differ bitwise: beside tiles, ONNX Runtime computes it in another form", shown(.0))]
     OtherForm(String),
     /// The graph has tiles already.
     #[error("`{}` is a tile already: start from the graph before it was tiled", shown(.0))]

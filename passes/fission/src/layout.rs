@@ -83,7 +83,7 @@ impl<'g> Layout<'g> {
         self.tables.is_outside[op]
     }
 
-    /// Whether somebody needs a result of an op of the stretch after it; a result that nobody reads counts as needed.
+    /// Whether somebody needs a result of an op of the fused chain after it; a result that nobody reads counts as needed.
     pub(crate) fn leaves(&self, tensor: TensorId, last: OpId) -> bool {
         let readers = &self.tables.readers[tensor];
         self.tables.is_output[tensor] || readers.last().is_none_or(|&reader| reader > last)

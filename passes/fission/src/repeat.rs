@@ -1,4 +1,4 @@
-//! Stretches that run a second time: rematerialization that tiles can be laid over.
+//! Fused chains that run a second time: rematerialization that tiles can be laid over.
 
 use remat_ir::{Graph, Op, OpId, StorageClass, TensorId};
 use rustc_hash::FxHashSet;
@@ -8,7 +8,7 @@ use crate::names::{Names, find};
 use crate::transfer::Transfer;
 use remat_plan::Again;
 
-/// The graph in which the stretches of `again` run a second time, one after the other, as far as a later op needs them. A clone holds its
+/// The graph in which the fused chains of `again` run a second time, one after the other, as far as a later op needs them. A clone holds its
 /// tensor whole, as its parts say.
 pub(crate) fn repeat(graph: &Graph, again: &[Again]) -> Result<Graph, FissionError> {
     let mut graph = graph.clone();
@@ -47,7 +47,7 @@ fn repeat_once(graph: &Graph, again: &Again) -> Result<Graph, FissionError> {
     Ok(transfer.finish().0)
 }
 
-/// The ops of a stretch, in order, whose results `before` or an op after it reads, or another such op of the stretch. Views of inputs and
+/// The ops of a fused chain, in order, whose results `before` or an op after it reads, or another such op of the fused chain. Views of inputs and
 /// constants are there at any time.
 fn needed(graph: &Graph, first: OpId, last: OpId, before: OpId) -> Vec<OpId> {
     let mut is_read: FxHashSet<TensorId> = FxHashSet::default();

@@ -182,7 +182,7 @@ fn gap(text: &str, is_last: bool) -> Result<Range<u64>, String> {
         ));
     }
     let Some((start, end)) = text.split_once('-') else {
-        return Err(format!("`{text}` is no gap, `7-9` is expected"));
+        return Err(format!("`{text}` is not a gap, `7-9` is expected"));
     };
     let (start, end) = (number("the start of a gap", start)?, number("the end of a gap", end)?);
     Ok(start..if is_last { behind(end)? } else { end })
@@ -202,7 +202,7 @@ fn number(what: &str, text: &str) -> Result<u64, String> {
         "" => format!("{what} is empty"),
         _ if is_whole && digits.len() < text.len() => format!("{what} is {text}, which is below 0"),
         _ if is_whole => format!("{what} is {text}, which 64 bits do not hold"),
-        _ => format!("{what} is `{text}`, which is no whole number"),
+        _ => format!("{what} is `{text}`, which is not a whole number"),
     })
 }
 
@@ -291,7 +291,7 @@ mod tests {
             ),
             (
                 format!("{head}\na,0,1,1e3\n"),
-                "line 2: the size is `1e3`, which is no whole number",
+                "line 2: the size is `1e3`, which is not a whole number",
             ),
             (
                 format!("{head}\na,0,1,99999999999999999999\n"),
@@ -301,7 +301,7 @@ mod tests {
                 format!("{head}\na,4,4,8\n"),
                 "line 2: buffer `a`: its lifetime begins at 4 and ends before",
             ),
-            (format!("{head},gaps\na,0,9,8,3\n"), "line 2: `3` is no gap"),
+            (format!("{head},gaps\na,0,9,8,3\n"), "line 2: `3` is not a gap"),
             (format!("{head},gaps\na,0,9,8,3-5@0:4\n"), "is not supported"),
             (
                 format!("{head},gaps\na,0,9,8,3-12\n"),

@@ -34,7 +34,7 @@ const PATIENCE: u64 = 2_000_000_000;
 const PATIENCE_FACTOR: u64 = 4;
 
 /// The lowest placement that was found, and what is known of lower ones; in units.
-pub(crate) struct Found {
+pub(crate) struct BestPlacement {
     pub(crate) offsets: TiVec<Item, i64>,
     pub(crate) height: i64,
     /// No placement is lower.
@@ -71,7 +71,7 @@ impl Aim {
     }
 }
 
-impl Found {
+impl BestPlacement {
     fn is_enough(&self, aim: Aim) -> bool {
         self.height <= aim.target(self.bound) || self.is_impossible(aim)
     }
@@ -127,9 +127,13 @@ impl Found {
 }
 
 /// What heuristics find; `order` is one in which the buffers may be placed, the warm start.
-pub(crate) fn heuristics(instance: &Instance, order: Option<&TiVec<Item, i64>>, meter: &mut Meter<'_>) -> Found {
+pub(crate) fn heuristics(
+    instance: &Instance,
+    order: Option<&TiVec<Item, i64>>,
+    meter: &mut Meter<'_>,
+) -> BestPlacement {
     let offsets = heuristic::place(instance, meter);
-    let mut found = Found {
+    let mut found = BestPlacement {
         height: instance.height(&offsets),
         offsets,
         bound: instance.bound,
@@ -145,7 +149,7 @@ pub(crate) fn heuristics(instance: &Instance, order: Option<&TiVec<Item, i64>>, 
 /// Searches until the aim is reached or proved to be impossible, a limit is reached, or nothing gets better for long.
 pub(crate) fn search(
     instance: &Instance,
-    found: &mut Found,
+    found: &mut BestPlacement,
     aim: Aim,
     second: Option<Second<'_>>,
     seed: u64,
@@ -188,7 +192,13 @@ struct Methods<'a> {
 }
 
 /// Attempts at the least height that is not refuted, then by bisection between it and the height that was found, in rounds of more tries.
-fn attempts(instance: &Instance, methods: &mut Methods<'_>, found: &mut Found, aim: Aim, meter: &mut Meter<'_>) {
+fn attempts(
+    instance: &Instance,
+    methods: &mut Methods<'_>,
+    found: &mut BestPlacement,
+    aim: Aim,
+    meter: &mut Meter<'_>,
+) {
     let patience = PATIENCE / (instance.len() as u64).max(1);
     let mut tries = FIRST_ATTEMPT;
     if methods.repair.is_some() {
@@ -235,7 +245,7 @@ impl Methods<'_> {
     fn attempt(
         &mut self,
         instance: &Instance,
-        found: &mut Found,
+        found: &mut BestPlacement,
         capacity: i64,
         tries: u64,
         meter: &mut Meter<'_>,

@@ -14,7 +14,7 @@ use typed_index_collections::{TiSlice, TiVec, ti_vec};
 
 use crate::control::Meter;
 use crate::instance::{Demand, Instance, Item};
-use crate::minimise::{Aim, Found, heuristics, search};
+use crate::minimise::{Aim, BestPlacement, heuristics, search};
 use crate::second::Second;
 use crate::space::Space;
 
@@ -159,7 +159,7 @@ fn demand(buffer: &Buffer) -> Demand {
 struct Part {
     ids: Vec<BufferId>,
     instance: Instance,
-    found: Found,
+    found: BestPlacement,
 }
 
 impl Part {

@@ -19,7 +19,7 @@ pub struct Bottleneck {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no plan can meet the budget: op `{op}` needs {}{}, the budget is {}",
-    exact(*need), beside(*outputs_before), exact(*budget)
+    exact(*need), with_outputs_before(*outputs_before), exact(*budget)
 )]
 pub struct Infeasible {
     /// Name of the op.
@@ -40,7 +40,7 @@ fn exact(bytes: u64) -> String {
     format!("{} ({bytes} bytes)", bytesize::ByteSize(bytes).display().iec())
 }
 
-fn beside(outputs_before: u64) -> String {
+fn with_outputs_before(outputs_before: u64) -> String {
     if outputs_before == 0 {
         return String::new();
     }
@@ -88,7 +88,7 @@ impl Problem {
                     outputs_before: before,
                 });
             }
-            outputs_before += bytes_of(&with_role(owns, |role| role == StorageRole::Kept));
+            outputs_before += bytes_of(&with_role(owns, |role| role == StorageRole::LiveOut));
         }
         worst
     }

@@ -119,7 +119,7 @@ pub struct BodyPlan {
     pub node: String,
     /// The attribute that holds the subgraph, `then_branch` say.
     pub body: String,
-    /// Bytes that the node takes for the subgraph as it came, on top of operands and results.
+    /// Bytes that the node takes for the subgraph without the plan, on top of operands and results.
     pub bytes_before: u64,
     /// Bytes that it takes with the plan.
     pub bytes: u64,

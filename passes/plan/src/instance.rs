@@ -72,7 +72,7 @@ impl Instance {
         }
         let kept = |&op: &OpId| {
             let owned = structure.owns(op).iter().map(|&storage| &problem.storages[storage]);
-            owned.filter(|s| s.role == StorageRole::Kept).map(|s| s.bytes).sum()
+            owned.filter(|s| s.role == StorageRole::LiveOut).map(|s| s.bytes).sum()
         };
         let kept: TiVec<NodeId, u64> = ops.iter().map(kept).collect();
         let values = Values::of(problem, structure, &ops);

@@ -103,7 +103,7 @@ impl Buffer {
             && !offset.is_multiple_of(self.alignment)
         {
             return Err(fault(format!(
-                "it is pinned at {offset}, which is no multiple of its alignment {}",
+                "it is pinned at {offset}, which is not a multiple of its alignment {}",
                 self.alignment
             )));
         }

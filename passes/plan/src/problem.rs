@@ -32,12 +32,12 @@ pub enum OrderMode {
 
 /// What happens to the memory of a storage.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum StorageRole {
     /// May be freed at any time, and recomputed.
     Transient,
     /// Resident from its first compute to the end: it holds a graph output, or the runtime does not release it earlier.
-    Kept,
+    LiveOut,
     /// Belongs to the caller or the session: never counted, never freed.
     External,
 }

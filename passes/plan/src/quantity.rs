@@ -237,7 +237,7 @@ fn unknown_size(text: &str, written: &Written, kind: QuantityKind) -> QuantityEr
         return QuantityError::form(text, kind);
     };
     let meant = format!("{number}{}iB", multiple.to_ascii_uppercase());
-    QuantityError::new(text, kind, format!("`{unit}` is no unit; did you mean `{meant}`?"))
+    QuantityError::new(text, kind, format!("`{unit}` is not a unit; did you mean `{meant}`?"))
 }
 
 /// A share such as `5%` or `0.05`, in millionths, rounded down.

@@ -53,7 +53,7 @@ pub struct Setup {
     /// Measured workspace of ops, in bytes, which replaces the estimates.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub workspace_bytes: BTreeMap<String, u64>,
-    /// The stretches of the graph that run tile by tile: the plan is one for the tiles.
+    /// The fused chains of the graph that run tile by tile: the plan is one for the tiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tiling: Option<Tiling>,
     /// The second memory; absent: nothing moves.

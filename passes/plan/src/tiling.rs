@@ -3,21 +3,21 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which stretches of a graph run again before a later op, and which run tile by tile.
+/// Which fused chains of a graph run again before a later op, and which run tile by tile.
 ///
-/// Stretches are those of the graph after everything in `again`; they do not overlap.
+/// Fused chains are those of the graph after everything in `again`; they do not overlap.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tiling {
-    /// Stretches that run a second time, in this order.
+    /// Fused chains that run a second time, in this order.
     #[serde(default)]
     pub again: Vec<Again>,
-    /// Stretches that run tile by tile.
-    pub stretches: Vec<Stretch>,
+    /// Fused chains that run tile by tile.
+    pub fused_chains: Vec<FusedChain>,
 }
 
-/// A stretch of ops that runs a second time, right before a later op: that op and all after it read the new results. Ops of the
-/// stretch that none of them needs do not. The clone of an op has its name and `_again`, then a number where that is taken.
+/// A fused chain of ops that runs a second time, right before a later op: that op and all after it read the new results. Ops of the
+/// fused chain that none of them needs do not. The clone of an op has its name and `_again`, then a number where that is taken.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Again {
@@ -29,17 +29,17 @@ pub struct Again {
     pub before: String,
 }
 
-/// A stretch of ops that runs tile by tile: tile `t` runs all ops of the stretch before tile `t + 1`.
+/// A fused chain of ops that runs tile by tile: tile `t` runs all ops of the fused chain before tile `t + 1`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Stretch {
+pub struct FusedChain {
     /// The first op, in reference order.
     pub first: String,
     /// The last op.
     pub last: String,
     /// The number of tiles, at least 2.
     pub tiles: u32,
-    /// The axis along which results that leave the stretch are cut; for all others it follows.
+    /// The axis along which results that leave the fused chain are cut; for all others it follows.
     pub axis: Axis,
     /// What happens to rows that two tiles need.
     pub mode: Mode,
@@ -54,7 +54,7 @@ pub struct Stretch {
 pub struct Within {
     /// The number of tiles, at least 2.
     pub tiles: u32,
-    /// The axis along which results that leave the stretch are cut.
+    /// The axis along which results that leave the fused chain are cut.
     pub axis: Axis,
     /// What happens to rows of that axis that two tiles of one tile need.
     pub mode: Mode,
@@ -85,12 +85,12 @@ pub enum Axis {
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Every row is computed once. Rows that a later tile needs are sliced off at once: a line buffer.
-    Carry,
+    LineBuffer,
     /// Every tile computes all rows that it needs.
-    Again,
-    /// As `carry` for results that are smaller than what they are computed from, as `again` for all others: between the wide results within blocks of
+    Recompute,
+    /// As `line-buffer` for results that are smaller than what they are computed from, as `recompute` for all others: between the wide results within blocks of
     /// a network, only the narrow ones at their ends are kept.
-    Bottlenecks,
+    Hybrid,
 }
 
 impl Axis {
@@ -149,12 +149,12 @@ mod tests {
                 last: "b".into(),
                 before: "c".into(),
             }],
-            stretches: vec![Stretch {
+            fused_chains: vec![FusedChain {
                 first: "a_again".into(),
                 last: "d".into(),
                 tiles: 4,
                 axis: Axis::QueryRows,
-                mode: Mode::Carry,
+                mode: Mode::LineBuffer,
                 within: None,
             }],
         };

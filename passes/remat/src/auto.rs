@@ -14,15 +14,15 @@ const QUICK_LEAST: Duration = Duration::from_millis(100);
 /// Who works until which share of the time: a short search and a short proof, which is all that most small models need; then long
 /// ones, the search ahead, because a proof closes sooner around a better plan. Refinement has what the search leaves of the first half and
 /// of the end.
-const TURNS: [(Turn, f64); 8] = [
-    (Turn::Search, 0.04),
-    (Turn::Quick, 0.08),
-    (Turn::Proof, 0.14),
-    (Turn::Search, 0.7),
-    (Turn::Refine, 0.5),
-    (Turn::Proof, 0.94),
-    (Turn::Search, 1.0),
-    (Turn::Refine, 1.0),
+const STAGES: [(Stage, f64); 8] = [
+    (Stage::Search, 0.04),
+    (Stage::Quick, 0.08),
+    (Stage::Proof, 0.14),
+    (Stage::Search, 0.7),
+    (Stage::Refine, 0.5),
+    (Stage::Proof, 0.94),
+    (Stage::Search, 1.0),
+    (Stage::Refine, 1.0),
 ];
 /// Graphs with more nodes than this are not refined: the search gains more in the same time.
 const LARGEST_REFINED: usize = 5_000;
@@ -34,7 +34,7 @@ const QUICK_SHARE_WITH_PAGES: f64 = 0.05;
 const TOO_SHORT: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum Stage {
     Search,
     Proof,
     Quick,
@@ -235,9 +235,9 @@ impl<'a> Parts<'a> {
         let mut best: Option<Outcome> = None;
         // What the proof, the search and the refinement had in hand when they last gave up before their time.
         let mut gave_up = [None, None, None];
-        for (round, (turn, share)) in (0..).zip(TURNS) {
+        for (round, (turn, share)) in (0..).zip(STAGES) {
             let end = started + whole.mul_f64(share);
-            if turn == Turn::Quick {
+            if turn == Stage::Quick {
                 let end = end.max(Instant::now() + QUICK_LEAST.min(whole / 4));
                 let quick = self.construct(problem, control, Some(end));
                 best = best.into_iter().chain(quick).reduce(|a, b| better(problem, a, b));
@@ -245,11 +245,11 @@ impl<'a> Parts<'a> {
                 let proof_gave_up = round > 0 && (self.exact().is_none() || gave_up[0].is_some());
                 let in_hand = best.as_ref().map(|best| best.certificate.objective);
                 let (solver, before) = match turn {
-                    Turn::Proof => {
+                    Stage::Proof => {
                         let Some(exact) = self.exact() else { continue };
                         (exact, &mut gave_up[0])
                     }
-                    Turn::Refine => {
+                    Stage::Refine => {
                         // The objective in hand is that of a plan, not of none.
                         let has_converged = in_hand.flatten().is_some() && gave_up[1] == in_hand;
                         let is_in_time = has_converged && Instant::now() < end;
@@ -258,20 +258,20 @@ impl<'a> Parts<'a> {
                         };
                         (refining, &mut gave_up[2])
                     }
-                    Turn::Search | Turn::Quick => (self.search, &mut gave_up[1]),
+                    Stage::Search | Stage::Quick => (self.search, &mut gave_up[1]),
                 };
                 if in_hand.is_some() && *before == in_hand {
                     continue;
                 }
                 let mut own = *control;
                 // The time of those that have nothing more to do is the search's.
-                let is_idle = |next: &&(Turn, f64)| match next.0 {
-                    Turn::Proof => proof_gave_up,
-                    Turn::Refine | Turn::Search => true,
-                    Turn::Quick => false,
+                let is_idle = |next: &&(Stage, f64)| match next.0 {
+                    Stage::Proof => proof_gave_up,
+                    Stage::Refine | Stage::Search => true,
+                    Stage::Quick => false,
                 };
-                let to_come = TURNS.iter().skip(round as usize + 1);
-                let after = to_come.take_while(is_idle).last().filter(|_| turn == Turn::Search);
+                let to_come = STAGES.iter().skip(round as usize + 1);
+                let after = to_come.take_while(is_idle).last().filter(|_| turn == Stage::Search);
                 own.deadline = Some(after.map_or(end, |(_, share)| end.max(started + whole.mul_f64(*share))));
                 own.seed = control.seed.wrapping_add(round);
                 let hint = best.as_ref().and_then(|best| best.plan.clone());

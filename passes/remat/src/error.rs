@@ -46,7 +46,7 @@ pub enum Error {
     /// No size of the model fits.
     #[error(transparent)]
     Batch(#[from] NoBatch),
-    /// No stretch of the model can run tile by tile.
+    /// No fused chain of the model can run tile by tile.
     #[error(transparent)]
     Fission(#[from] FissionError),
     /// Buffers are not placed.

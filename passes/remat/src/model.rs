@@ -15,8 +15,8 @@ use remat_verify::{Replay, replay};
 use crate::input::{read, read_text};
 use crate::setup::setup_of;
 use crate::{
-    BaselineOf, BaselinePeak, BugReport, Error, ExternalBytes, Format, LoadOptions, ReadError, Room, SecondMemory,
-    SolveError,
+    BaselineOf, BaselinePeak, BugReport, DeviceCapacity, Error, ExternalBytes, Format, LoadOptions, ReadError,
+    SecondMemory, SolveError,
 };
 
 /// What the problem was made from.
@@ -44,7 +44,7 @@ pub struct Model {
     is_for_runtime: bool,
     setup: Option<Setup>,
     bodies: Vec<BodyPlan>,
-    room: Option<Room>,
+    capacity: Option<DeviceCapacity>,
     measured_sizes: BTreeMap<String, u64>,
 }
 
@@ -123,7 +123,7 @@ impl Model {
             .map(|&output| graph.tensors[output].storage)
             .collect();
         for (id, storage) in problem.storages.iter_mut_enumerated() {
-            if storage.role == StorageRole::Kept && !outputs.contains(&id) {
+            if storage.role == StorageRole::LiveOut && !outputs.contains(&id) {
                 storage.role = StorageRole::Transient;
             }
         }
@@ -166,7 +166,7 @@ impl Model {
                 setup: None,
                 bodies: Vec::new(),
                 measured_sizes: BTreeMap::new(),
-                room: None,
+                capacity: None,
             }),
             Err(rejection) => {
                 let solver = "baseline".to_owned();
@@ -185,7 +185,7 @@ impl Model {
     /// Notes what the model was read with.
     fn read_with(mut self, options: &LoadOptions, device: Option<&Device>) -> Self {
         self.setup = Some(setup_of(options, device, &self.problem));
-        self.room = Room::of(device, options.device_memory, self.external_bytes());
+        self.capacity = DeviceCapacity::of(device, options.device_memory, self.external_bytes());
         self
     }
 
@@ -209,7 +209,7 @@ impl Model {
         self
     }
 
-    /// Notes that the model is another one with stretches that run tile by tile: what it takes as it is, and how it was read, are that one's.
+    /// Notes that the model is another one with fused chains that run tile by tile: what it takes as it is, and how it was read, are that one's.
     #[must_use]
     pub(crate) fn tiled_from(mut self, whole: &Self, tiling: Tiling) -> Self {
         self.bodies.clone_from(&whole.bodies);
@@ -249,7 +249,7 @@ impl Model {
         &self.bodies
     }
 
-    /// Notes that the model is what a runtime made of `tiled`, whose stretches run tile by tile. Time beyond that of the model without tiles is what
+    /// Notes that the model is what a runtime made of `tiled`, whose fused chains run tile by tile. Time beyond that of the model without tiles is what
     /// it is for `tiled`.
     #[must_use]
     pub fn laid_out_from(mut self, tiled: &Self) -> Self {
@@ -263,7 +263,7 @@ impl Model {
         self
     }
 
-    /// The stretches of the model that run tile by tile, where there are any.
+    /// The fused chains of the model that run tile by tile, where there are any.
     #[must_use]
     pub fn tiling(&self) -> Option<&Tiling> {
         self.setup.as_ref()?.tiling.as_ref()
@@ -301,8 +301,8 @@ impl Model {
 
     /// What the memory of its device leaves to a plan; absent where nothing limits it.
     #[must_use]
-    pub fn room(&self) -> Option<&Room> {
-        self.room.as_ref()
+    pub fn capacity(&self) -> Option<&DeviceCapacity> {
+        self.capacity.as_ref()
     }
 
     /// The same problem with all sizes multiplied by `factor` and divided by `divisor`, at least 1, rounded up: what becomes of a graph whose
@@ -400,7 +400,7 @@ impl Model {
         &self.baseline
     }
 
-    /// Duration of running every op once, before stretches were cut into tiles: what overheads are shares of.
+    /// Duration of running every op once, before fused chains were cut into tiles: what overheads are shares of.
     #[must_use]
     pub fn baseline_duration(&self) -> u64 {
         self.untiled_duration.unwrap_or(self.baseline.duration)

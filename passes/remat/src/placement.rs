@@ -34,7 +34,7 @@ pub enum PlacementError {
         capacity: u64,
     },
     /// A limit was reached before a placement or a proof was found.
-    #[error("no placement within {} was found, nor a proof that there is none", exact(*.capacity))]
+    #[error("no placement within {} was found, and no proof that none exists", exact(*.capacity))]
     NotFound {
         /// What the blocks hold together.
         capacity: u64,

@@ -86,7 +86,7 @@ pub fn explained(
     let reached = (reached > 0).then_some((reached, None));
     let lowest = lowest.into_iter().chain(reached).min_by_key(|&(bytes, _)| bytes);
     // Nothing but a device makes a number of it.
-    let room = model.room().filter(|_| request.budget == BudgetSpec::Auto).cloned();
+    let capacity = model.capacity().filter(|_| request.budget == BudgetSpec::Auto).cloned();
     let refusal = Refusal {
         cause: error,
         asked,
@@ -94,8 +94,8 @@ pub fn explained(
         baseline: model.baseline_peak(),
         op: largest.clone(),
         need: need.saturating_add(besides),
-        retry: (lowest.is_some() && room.is_none()).then_some(BudgetSpec::Min),
-        room,
+        retry: (lowest.is_some() && capacity.is_none()).then_some(BudgetSpec::Min),
+        capacity,
         lowest: lowest.map(|(bytes, op)| LowestPeak {
             bytes: bytes.saturating_add(besides),
             op,

@@ -1,6 +1,6 @@
 //! Solutions as binary schedules for devices, and back.
 
-use remat_schedule::{Figures, Schedule};
+use remat_schedule::{PlanPeaks, Schedule};
 
 use crate::check::{moves, needs_pages};
 use crate::{Error, Model, PlacedPlan, PlanError, Solution};
@@ -10,7 +10,7 @@ use crate::{Error, Model, PlacedPlan, PlanError, Solution};
 /// # Errors
 /// [`PlanError::Schedule`] if the plan exceeds what the format holds.
 pub(crate) fn schedule(solution: &Solution) -> Result<Vec<u8>, Error> {
-    let figures = Figures {
+    let figures = PlanPeaks {
         peak: solution.replay.peak,
         second_peak: solution.replay.second_peak,
     };

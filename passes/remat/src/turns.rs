@@ -118,8 +118,8 @@ fn next_limit(budget: u64, found: &PlacedPlan, limit: u64) -> u64 {
 /// Tells of a block that is larger than what the device leaves.
 fn warn_of_device(model: &Model, solution: &Solution) {
     let block = solution.placement.as_ref().map_or(0, PlacedPlan::block);
-    if let Some(room) = model.room().filter(|room| block > room.bytes()) {
-        let (memory, device) = (room.memory, &room.device);
+    if let Some(capacity) = model.capacity().filter(|capacity| block > capacity.bytes()) {
+        let (memory, device) = (capacity.memory, &capacity.device);
         tracing::warn!("the block takes {block} bytes, and device `{device}` has {memory}");
     }
 }

@@ -15,7 +15,7 @@ use crate::read::{Schedule, Step};
 
 /// What a replay found of the plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Figures {
+pub struct PlanPeaks {
     /// Most bytes in memory at once.
     pub peak: u64,
     /// Most bytes in the second memory at once.
@@ -37,8 +37,8 @@ pub enum WriteError {
         /// How many there are.
         count: usize,
     },
-    /// An offset that is no multiple of the alignment.
-    #[error("step {step} gives the offset {offset}, which is no multiple of the alignment {alignment}")]
+    /// An offset that is not a multiple of the alignment.
+    #[error("step {step} gives the offset {offset}, which is not a multiple of the alignment {alignment}")]
     Misaligned {
         /// Position of the step, from 0.
         step: usize,
@@ -107,7 +107,7 @@ impl Numbering {
 ///
 /// # Errors
 /// [`WriteError`] if the plan is not one for the problem, or exceeds the format.
-pub fn encode(problem: &Problem, plan: &Plan, figures: Figures) -> Result<Vec<u8>, WriteError> {
+pub fn encode(problem: &Problem, plan: &Plan, figures: PlanPeaks) -> Result<Vec<u8>, WriteError> {
     Writer::new(problem, VERSION).write(plan, figures, None)
 }
 
@@ -118,7 +118,7 @@ pub fn encode(problem: &Problem, plan: &Plan, figures: Figures) -> Result<Vec<u8
 pub fn encode_placed(
     problem: &Problem,
     plan: &Plan,
-    figures: Figures,
+    figures: PlanPeaks,
     placement: &BlockPlacement,
 ) -> Result<Vec<u8>, WriteError> {
     Writer::new(problem, VERSION_PLACED).write(plan, figures, Some(placement))
@@ -232,7 +232,7 @@ impl<'a> Writer<'a> {
     fn write(
         mut self,
         plan: &Plan,
-        figures: Figures,
+        figures: PlanPeaks,
         placement: Option<&BlockPlacement>,
     ) -> Result<Vec<u8>, WriteError> {
         for (position, &step) in plan.steps.iter().enumerate() {

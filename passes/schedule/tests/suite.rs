@@ -13,13 +13,13 @@ mod static_block;
 use proptest::prelude::*;
 use remat_cost::Device;
 use remat_plan::{Block, BlockPlacement, Blocks, Buffer, BufferId, PlacedInterval, Plan, Problem};
-use remat_schedule::{Figures, Numbering, Schedule, encode, encode_placed, placement_of, plan_of};
+use remat_schedule::{Numbering, PlanPeaks, Schedule, encode, encode_placed, placement_of, plan_of};
 use remat_solve::{Registry, SolveControl};
 use remat_testing::TrainingNet;
 use typed_index_collections::TiVec;
 
 /// A network on a device, planned within a share of its peak.
-fn planned(net: TrainingNet, device: &str, percent: u64, solver: &str) -> (Problem, Plan, Figures) {
+fn planned(net: TrainingNet, device: &str, percent: u64, solver: &str) -> (Problem, Plan, PlanPeaks) {
     let mut problem = net.problem(&Device::preset(device).expect("a device"));
     problem.objective = remat_plan::Objective::Energy;
     let replay = |problem: &Problem, plan: &Plan| {
@@ -33,7 +33,7 @@ fn planned(net: TrainingNet, device: &str, percent: u64, solver: &str) -> (Probl
         .solve(&problem, &SolveControl::new().step_limit(2_000));
     let plan = outcome.plan.expect("a plan");
     let found = replay(&problem, &plan);
-    let figures = Figures {
+    let figures = PlanPeaks {
         peak: found.peak,
         second_peak: found.second_peak,
     };
@@ -41,7 +41,7 @@ fn planned(net: TrainingNet, device: &str, percent: u64, solver: &str) -> (Probl
 }
 
 /// A small network with transfers and recomputes.
-fn linear() -> (Problem, Plan, Figures) {
+fn linear() -> (Problem, Plan, PlanPeaks) {
     planned(TrainingNet::Linear, "mkr1000", 50, "paging")
 }
 
@@ -117,7 +117,7 @@ proptest! {
         second_peak: u64,
     ) {
         let problem = TrainingNet::Linear.problem(&Device::default());
-        let bytes = encode(&problem, &plan, Figures { peak, second_peak }).unwrap();
+        let bytes = encode(&problem, &plan, PlanPeaks { peak, second_peak }).unwrap();
         let schedule = Schedule::open(&bytes).unwrap();
         prop_assert_eq!((schedule.peak(), schedule.second_peak()), (peak, second_peak));
         let sizes = Numbering::of(&problem).storages().iter().map(|&id| problem.storages[id].bytes).collect::<Vec<_>>();

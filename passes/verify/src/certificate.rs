@@ -214,7 +214,7 @@ fn evidence(certificate: &Certificate, goes_further: bool, findings: &mut Findin
         }
         None if goes_further => format!("nothing is stated that the bound of {} rests on", certificate.bound),
         Some(Evidence::Solver { name, tolerance }) => match Evidence::SOLVERS.iter().find(|(known, _)| known == name) {
-            None => format!("the claim rests on `{name}`, which is no solver that is known"),
+            None => format!("the claim rests on `{name}`, which is not a known solver"),
             Some((_, false)) if *tolerance != 0.0 => {
                 format!("`{name}` counts in integers, its tolerance is claimed as {tolerance}")
             }

@@ -94,7 +94,7 @@ codes! {
     P001 "overlap in time and space",
     /// A buffer does not lie within its block, or its block is not there.
     P002 "out of block",
-    /// An offset is no multiple of the buffer's alignment.
+    /// An offset is not a multiple of the buffer's alignment.
     P003 "misaligned",
     /// A buffer, or an interval of residency of a plan, has no place.
     P004 "not placed",

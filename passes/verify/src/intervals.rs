@@ -89,7 +89,7 @@ impl Walk<'_> {
             steps: position..position + 1,
             bytes: entry.bytes,
             is_duplicate,
-            is_output: entry.role == StorageRole::Kept && !is_duplicate,
+            is_output: entry.role == StorageRole::LiveOut && !is_duplicate,
         });
     }
 

@@ -133,7 +133,7 @@ fn own_rules(buffer: &Buffer, place: Place, sizes: Option<&[u64]>, findings: &mu
         findings.add(Code::P003, None, || {
             let (offset, alignment) = (place.offset, buffer.alignment);
             format!(
-                "buffer `{}` lies at {offset}, which is no multiple of its alignment {alignment}",
+                "buffer `{}` lies at {offset}, which is not a multiple of its alignment {alignment}",
                 name()
             )
         });

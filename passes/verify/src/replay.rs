@@ -270,7 +270,7 @@ impl Replayer<'_> {
         }
         for (id, storage) in self.problem.storages.iter_enumerated() {
             let created = self.problem.tensors[storage.root].producer.is_some();
-            let kept = storage.role == StorageRole::Kept;
+            let kept = storage.role == StorageRole::LiveOut;
             if kept && created && self.memory.location(id) != Location::Resident {
                 let name = self.problem.storage_name(id);
                 self.findings.add(Code::V011, None, || {

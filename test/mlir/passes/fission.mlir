@@ -1,4 +1,4 @@
-// Stretches run tile by tile: clones of operations with slices of their operands, each tile wholly before the next one.
+// Fused chains run tile by tile: clones of operations with slices of their operands, each tile wholly before the next one.
 // REQUIRES: scheduler
 // RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{budget=min fission=exact tiles=2 step-limit=400 remarks=false},cse,canonicalize,remat-verify))' %s | FileCheck %s
 

@@ -79,7 +79,7 @@ func.func @other_reasons(%c: i1) {
   // expected-remark @below {{its layout has no static strides}}
   %tiled = memref.alloc() : memref<8x8xf32, affine_map<(i, j) -> (i floordiv 4, j floordiv 4, i mod 4, j mod 4)>>
   memref.dealloc %tiled : memref<8x8xf32, affine_map<(i, j) -> (i floordiv 4, j floordiv 4, i mod 4, j mod 4)>>
-  // expected-remark @below {{nothing says how many bytes its elements take}}
+  // expected-remark @below {{the size of its elements is unknown}}
   %pointers = memref.alloc() : memref<4xvector<8xf32>>
   memref.dealloc %pointers : memref<4xvector<8xf32>>
   // expected-remark @below {{2 operations free it}}

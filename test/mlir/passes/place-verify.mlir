@@ -79,7 +79,7 @@ func.func @outside(%block: memref<512xi8> {remat.block}) {
 
 func.func @misaligned(%block: memref<512xi8> {remat.block}) {
   %c6 = arith.constant 6 : index
-  // expected-error @below {{offset 6 is no multiple of 4, to which the elements have to be aligned}}
+  // expected-error @below {{offset 6 is not a multiple of 4, to which the elements have to be aligned}}
   %a = memref.view %block[%c6][] : memref<512xi8> to memref<64xf32>
   return
 }

@@ -69,7 +69,7 @@ pub(crate) struct Args {
 
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds: &f64| (0.0..1e6).contains(seconds));
-    seconds.ok_or_else(|| format!("`{text}` is no number of seconds"))
+    seconds.ok_or_else(|| format!("`{text}` is not a number of seconds"))
 }
 
 /// Places every file with every seed. Files that are not there are told, and are no failure.

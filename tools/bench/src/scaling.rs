@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let points = args
         .nodes
         .iter()
-        .map(|&nodes| apart(nodes, &path, args))
+        .map(|&nodes| in_own_process(nodes, &path, args))
         .collect::<anyhow::Result<Vec<_>>>();
     if path.exists() {
         std::fs::remove_file(&path)?;
@@ -126,7 +126,7 @@ fn print_line(text: &str) {
 }
 
 /// Makes the graph and has another process measure it.
-fn apart(nodes: usize, path: &Path, args: &Args) -> anyhow::Result<Point> {
+fn in_own_process(nodes: usize, path: &Path, args: &Args) -> anyhow::Result<Point> {
     let shape = Layered {
         skips: args.skips,
         ..Layered::new(nodes, None, None, args.graph_seed)

@@ -33,7 +33,10 @@ pub(crate) fn body(data: &[u8]) -> bool {
         Err(ProblemBuildError::AlreadyRewritten(_)) => {
             assert!(graph.ops.iter().any(|op| op.kind != OpKind::Compute));
         }
-        Err(error) => assert!(is_about_sizes(&error), "a graph that was read is no problem: {error}"),
+        Err(error) => assert!(
+            is_about_sizes(&error),
+            "a graph that was read is not a problem: {error}"
+        ),
     }
     true
 }

@@ -4,7 +4,7 @@ use remat_plan::{
     Block, BlockPlacement, Certificate, OrderMode, PlacedInterval, Plan, Problem, Status, StopReason, Structure,
     baseline,
 };
-use remat_schedule::{Figures, Schedule, encode, encode_placed, placement_of, plan_of};
+use remat_schedule::{PlanPeaks, Schedule, encode, encode_placed, placement_of, plan_of};
 use remat_solve::{Domain, SolveControl, Solver};
 use remat_verify::{Code, Replay, check_block, intervals, replay};
 
@@ -167,7 +167,7 @@ fn contradicts_nothing(problem: &Problem, claim: &Certificate, replay: &Replay) 
 
 /// A plan that the checker accepts is written for devices and read back.
 fn is_a_schedule(problem: &Problem, plan: &Plan, replay: &Replay) {
-    let figures = Figures {
+    let figures = PlanPeaks {
         peak: replay.peak,
         second_peak: replay.second_peak,
     };
@@ -178,7 +178,7 @@ fn is_a_schedule(problem: &Problem, plan: &Plan, replay: &Replay) {
 }
 
 /// A plan that the checker accepts has a block that it accepts, which a schedule for devices spells out.
-fn is_placed(problem: &Problem, plan: &Plan, replay: &Replay, figures: Figures) {
+fn is_placed(problem: &Problem, plan: &Plan, replay: &Replay, figures: PlanPeaks) {
     let mut end = 0u64;
     let stacked = intervals(problem, plan, replay).into_iter().map(|interval| {
         let offset = end;

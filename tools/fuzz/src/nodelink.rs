@@ -15,7 +15,7 @@ pub(crate) fn body(data: &[u8]) -> bool {
         Ok(problem) => graph::apply(&read.graph, &judge::plans(&problem)),
         Err(error) => assert!(
             graph::is_about_sizes(&error),
-            "a graph that was read is no problem: {error}"
+            "a graph that was read is not a problem: {error}"
         ),
     }
     true

@@ -41,7 +41,7 @@ pub(crate) fn import(data: &[u8]) -> bool {
         Err(error) => {
             assert!(
                 graph::is_about_sizes(&error),
-                "an imported graph is no problem: {error}"
+                "an imported graph is not a problem: {error}"
             );
             return true;
         }

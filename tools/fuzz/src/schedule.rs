@@ -1,7 +1,7 @@
 //! Schedules for devices.
 
 use remat_plan::{BlockPlacement, Plan};
-use remat_schedule::{Figures, FormatError, Schedule, Step, encode, encode_placed, placement_of, plan_of};
+use remat_schedule::{FormatError, PlanPeaks, Schedule, Step, encode, encode_placed, placement_of, plan_of};
 use remat_verify::{check_block, replay};
 
 use crate::sample;
@@ -49,7 +49,7 @@ fn read(data: &[u8]) -> bool {
         return true;
     };
     drop(replay(problem, &plan));
-    let figures = Figures {
+    let figures = PlanPeaks {
         peak: schedule.peak(),
         second_peak: schedule.second_peak(),
     };
@@ -66,7 +66,7 @@ fn read(data: &[u8]) -> bool {
 }
 
 /// What stands where it does not belong is not written again; the rest is written and read as it is. The checker must not panic.
-fn places(plan: &Plan, figures: Figures, mut placement: BlockPlacement) {
+fn places(plan: &Plan, figures: PlanPeaks, mut placement: BlockPlacement) {
     let problem = sample::problem();
     if let Ok(found) = replay(problem, plan) {
         drop(check_block(problem, plan, &found, &placement));

@@ -19,6 +19,9 @@ def main():
         [*line, *shlex.split(environment["ARGUMENTS"]), "--format", "json"], stdout=subprocess.PIPE, text=True, check=False
     )
     document = json.loads(done.stdout or "{}")
+    if "summary" in document:
+        with open(environment["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8") as file:
+            file.write(f"### remat-opt\n\n{remat_opt.Report(document)._repr_html_()}\n")
     if done.returncode != 0:
         error = document.get("error", {}).get("message", f"exit status {done.returncode}")
         # What a message of a step may not hold as it is.
@@ -27,11 +30,11 @@ def main():
         return done.returncode
     report.write_text(done.stdout, encoding="utf-8")
     written = output if document.get("is_written", True) else model
-    outputs = {"model": written, "report": report, "page": page, "peak-bytes": document["memory"]["after_bytes"]}
+    memory = document["memory"]
+    peak = memory.get("buffers", memory)["after_bytes"]
+    outputs = {"model": written, "report": report, "page": page, "peak-bytes": peak}
     with open(environment["GITHUB_OUTPUT"], "a", encoding="utf-8") as file:
         file.writelines(f"{name}={value}\n" for name, value in outputs.items())
-    with open(environment["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8") as file:
-        file.write(f"### remat-opt\n\n{remat_opt.Report(document)._repr_html_()}\n")
     return 0
 
 

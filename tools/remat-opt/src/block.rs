@@ -44,31 +44,29 @@ impl BlockRecord {
             certificate: block.certificate.clone(),
         })
     }
-}
 
-/// The line of a report about the block, where there is one.
-pub(crate) fn line(solution: &Solution) -> Option<String> {
-    let placed = solution.placement.as_ref()?;
-    let block = &placed.placement.block;
-    let above = match block.bytes.saturating_sub(placed.load) {
-        0 => "the load".to_owned(),
-        more => {
-            let percent = units::percent(block.bytes, placed.load) - 100.0;
-            format!(
-                "{} above the load of {} ({percent:+.2} %)",
-                units::bytes(more),
-                units::bytes(placed.load)
-            )
+    /// The block in a line, which begins with `word`.
+    pub(crate) fn line(&self, word: &str) -> String {
+        let above = match self.above_load_bytes {
+            0 => "the load".to_owned(),
+            more => {
+                let percent = units::percent(self.block_bytes, self.load_bytes) - 100.0;
+                format!(
+                    "{} above the load of {} ({percent:+.2} %)",
+                    units::bytes(more),
+                    units::bytes(self.load_bytes)
+                )
+            }
+        };
+        let mut line = format!("{word}{}, {above}", exact(self.block_bytes));
+        if let Some(outputs) = self.outputs_bytes {
+            line += &format!(", outputs in the first {}", units::bytes(outputs));
         }
-    };
-    let mut line = format!("block     {}, {above}", exact(block.bytes));
-    if let Some(outputs) = block.outputs_bytes {
-        line += &format!(", outputs in the first {}", units::bytes(outputs));
+        if let Some(certificate) = &self.certificate {
+            line += &format!("; {}", proof(certificate, true));
+        }
+        line
     }
-    if let Some(certificate) = &block.certificate {
-        line += &format!("; {}", proof(certificate, true));
-    }
-    Some(line)
 }
 
 /// What is known of a placement, in words.

@@ -13,7 +13,7 @@ use crate::units;
 pub(crate) struct BodyRecord {
     /// The node and the attribute that holds the subgraph, as `NODE/ATTRIBUTE`, behind those around it.
     name: String,
-    /// Bytes that the node takes for it as it came, on top of operands and results.
+    /// Bytes that the node takes for it without the plan, on top of operands and results.
     bytes_before: u64,
     /// Bytes that it takes with the plan.
     bytes: u64,
@@ -58,8 +58,8 @@ pub(crate) fn nodes(model: &Model) -> Vec<&str> {
 }
 
 /// A line for each subgraph with a plan.
-pub(crate) fn lines(plans: &[BodyPlan]) -> Vec<String> {
-    let line = |record: BodyRecord| {
+pub(crate) fn lines(records: &[BodyRecord]) -> Vec<String> {
+    let line = |record: &BodyRecord| {
         format!(
             "`{}`: {} -> {}, {} among {}",
             shown(&record.name),
@@ -69,5 +69,5 @@ pub(crate) fn lines(plans: &[BodyPlan]) -> Vec<String> {
             units::count(record.runs, "run"),
         )
     };
-    BodyRecord::all(plans).into_iter().map(line).collect()
+    records.iter().map(line).collect()
 }

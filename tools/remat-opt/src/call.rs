@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use crate::args::Talk;
 use crate::cli::Cli;
 use crate::context::Lease;
 use crate::progress::Snapshot;
@@ -49,7 +50,11 @@ fn execute(arguments: Vec<OsString>) {
     let line: Vec<OsString> = std::iter::once(program).chain(arguments).collect();
     match Cli::read(&line) {
         Ok((mut cli, format)) => {
-            if let Err(error) = cli.chosen().execute(true) {
+            let talk = Talk {
+                quiet: true,
+                ..cli.talk()
+            };
+            if let Err(error) = cli.chosen().execute(talk) {
                 failure::report(&error, format);
             }
         }

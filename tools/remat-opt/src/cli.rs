@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::args::{Arguments, REPORT, ReportFormat};
+use crate::args::{Arguments, REPORT, ReportFormat, Talk};
 use crate::commands::compare::CompareArgs;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::explain::ExplainArgs;
@@ -36,7 +36,7 @@ Examples:
   remat-opt compare model.onnx --budgets 90%,80%     all solvers, side by side
   remat-opt max-batch model.onnx --batch-dim batch --memory 16GiB   how large the batch can become
   remat-opt inspect model.onnx                       where the memory goes
-  remat-opt verify model.onnx plan.json              replay a plan, by whomever it was made
+  remat-opt verify model.onnx plan.json              replay a plan, whoever made it
   remat-opt verify model.onnx small.onnx             compare bits, memory and time in ONNX Runtime
   remat-opt profile model.onnx -o profile.json       measure every op in ONNX Runtime
   remat-opt place buffers.csv -o placed.csv          offsets for buffers in one block, as low as possible
@@ -53,9 +53,9 @@ Exit status:
 
 /// Makes neural networks fit into less memory.
 ///
-/// Reads an ONNX model (or a networkx node-link graph in JSON), finds out when to drop intermediate results and when to
-/// compute them again, so that the peak of memory stays within the budget, and writes a model that does so. Its outputs
-/// are the same, bit for bit.
+/// Reads an ONNX model (or a networkx node-link graph in JSON), decides when to drop intermediate results and when to
+/// recompute them, so that the peak of memory stays within the budget, and writes a model that does so. Its outputs
+/// are bit-identical.
 #[derive(Debug, Parser)]
 #[command(name = "remat-opt", version, after_help = MORE, after_long_help = EXAMPLES, max_term_width = 100)]
 #[command(
@@ -68,10 +68,10 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) optimize: OptimizeArgs,
-    /// Talk more on stderr; twice for everything.
+    /// Report all that is known, and say more on stderr; twice for everything.
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = REPORT)]
     pub(crate) verbose: u8,
-    /// Talk less on stderr: no progress, only errors.
+    /// Say less on stderr: no progress, only errors.
     #[arg(short, long, global = true, help_heading = REPORT)]
     pub(crate) quiet: bool,
 }
@@ -107,7 +107,7 @@ pub(crate) enum Command {
     Place(PlaceArgs),
     /// Replay a log of an eager execution under DTR.
     ///
-    /// DTR is dynamic tensor rematerialization.
+    /// DTR: dynamic tensor rematerialization.
     Simulate(SimulateArgs),
     /// Make an input smaller on which a command fails.
     ///
@@ -132,6 +132,14 @@ impl Cli {
         Ok((cli, format.unwrap_or(ReportFormat::Text)))
     }
 
+    /// How much the command says.
+    pub(crate) fn talk(&self) -> Talk {
+        Talk {
+            quiet: self.quiet,
+            verbose: self.verbose > 0,
+        }
+    }
+
     /// The command that was chosen.
     pub(crate) fn chosen(&mut self) -> &mut dyn Arguments {
         match &mut self.command {
@@ -154,7 +162,7 @@ impl Cli {
 
 /// The script is for the command line as a whole, so it is asked for here.
 impl Arguments for CompletionsArgs {
-    fn run(&self, _quiet: bool) -> anyhow::Result<()> {
+    fn run(&self, _talk: Talk) -> anyhow::Result<()> {
         self.print(Cli::command())
     }
 }

@@ -15,16 +15,19 @@ pub(crate) trait Body: Serialize + JsonSchema {
     const FORMAT: &'static str;
     /// Whether the body brings that field itself.
     const HAS_FORMAT: bool = false;
+
+    /// The report for people.
+    fn text(&self) -> String;
 }
 
 /// A report.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Document<B> {
+pub(crate) struct Document<'a, B> {
     /// Name and version of this form.
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<&'static str>,
     #[serde(flatten)]
-    body: B,
+    body: &'a B,
     /// What was said as a warning on the way.
     warnings: Vec<String>,
     /// Why the exit status is not 0 although there is a report.
@@ -32,8 +35,8 @@ pub(crate) struct Document<B> {
     error: Option<FailureBody>,
 }
 
-impl<B: Body> Document<B> {
-    pub(crate) fn new(body: B, error: Option<FailureBody>) -> Self {
+impl<'a, B: Body> Document<'a, B> {
+    pub(crate) fn new(body: &'a B, error: Option<FailureBody>) -> Self {
         Self {
             format: (!B::HAS_FORMAT).then_some(B::FORMAT),
             body,

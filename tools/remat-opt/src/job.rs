@@ -200,13 +200,13 @@ impl<'a> Job<'a> {
         baseline: Option<BaselinePeak>,
         line: &Line,
     ) -> anyhow::Result<Model> {
-        line.apart(Activity::Import, "");
+        line.untimed(Activity::Import, "");
         let model = self.open(plan)?;
         line.baseline(model.baseline().duration);
         if let Some(peak) = baseline {
             return Ok(model.with_baseline_peak(peak));
         }
-        line.apart(Activity::Measure, "the model as it came");
+        line.untimed(Activity::Measure, "the original model");
         Ok(self.with_baseline(model))
     }
 }

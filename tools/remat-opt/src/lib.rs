@@ -22,6 +22,7 @@ mod floor;
 mod interrupt;
 mod job;
 mod library;
+mod lines;
 mod machine;
 mod padding;
 mod page;
@@ -60,9 +61,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return failure::report_usage(&error, &arguments),
     };
     console::start_tracing(cli.quiet, cli.verbose);
-    let quiet = cli.quiet;
+    let talk = cli.talk();
     let command = cli.chosen();
-    let result = hold_streams(command).and_then(|()| command.execute(quiet));
+    let result = hold_streams(command).and_then(|()| command.execute(talk));
     let delivered = console::streams::deliver();
     let status = match result.and(delivered) {
         Ok(()) => SUCCESS,

@@ -10,6 +10,7 @@ use remat::{Format, Model, Solution};
 use remat_page::{Figure, Page, Run, Time};
 
 use crate::files;
+use crate::lines::Entry;
 
 /// What a model takes as it came, kept while it is rewritten.
 #[derive(Clone, Debug)]
@@ -38,8 +39,8 @@ pub(crate) struct Said {
     pub(crate) title: String,
     /// The large figures.
     pub(crate) figures: Vec<Figure>,
-    /// A word, and lines about it.
-    pub(crate) summary: Vec<(String, Vec<String>)>,
+    /// What the report says.
+    pub(crate) summary: Vec<Entry>,
     /// Text as a terminal shows it.
     pub(crate) text: String,
     /// The report as JSON.
@@ -83,7 +84,11 @@ pub(crate) fn write(
     let page = Page {
         title: said.title,
         figures: said.figures,
-        summary: said.summary,
+        summary: said
+            .summary
+            .into_iter()
+            .map(|entry| (entry.name, entry.lines))
+            .collect(),
         runs: vec![before, after],
         time: Some(if is_model { Time::Nanoseconds } else { Time::Units }),
         report: said.report,
@@ -116,36 +121,4 @@ pub(crate) fn write_front(path: &Path, model: &Model, chart: String, said: Said)
 
 fn save(path: &Path, page: &Page<'_>) -> anyhow::Result<()> {
     files::write(path, page.render().context("the page cannot be made")?)
-}
-
-/// Text for a terminal, each line after the word that it begins with; lines without a word go on with what is before them.
-pub(crate) fn summary(said: &str) -> Vec<(String, Vec<String>)> {
-    let mut summary: Vec<(String, Vec<String>)> = Vec::new();
-    for line in said.lines() {
-        let parts = line.split_once("  ").or_else(|| line.split_once(' '));
-        let (word, rest) = parts.unwrap_or((line, ""));
-        match summary.last_mut() {
-            Some((_, about)) if word.is_empty() => about.push(rest.trim().to_owned()),
-            _ => summary.push((word.to_owned(), vec![rest.trim().to_owned()])),
-        }
-    }
-    summary
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_without_a_word_go_on_with_the_one_before() {
-        let said = "peak      16.8 MiB -> 8.1 MiB\npredicted 8.0 MiB\n          14.5 MiB with the arena\n";
-        let lines = |word: &str, about: &[&str]| (word.to_owned(), about.iter().map(|&line| line.to_owned()).collect());
-        assert_eq!(
-            summary(said),
-            [
-                lines("peak", &["16.8 MiB -> 8.1 MiB"]),
-                lines("predicted", &["8.0 MiB", "14.5 MiB with the arena"])
-            ]
-        );
-    }
 }

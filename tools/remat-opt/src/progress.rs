@@ -81,7 +81,7 @@ impl Line {
     }
 
     /// Says what begins, where the limit does not count it.
-    pub(crate) fn apart(&self, activity: Activity, detail: &str) {
+    pub(crate) fn untimed(&self, activity: Activity, detail: &str) {
         self.begins(&Doing {
             counts: false,
             ..Doing::new(activity, detail)
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn the_line_names_what_is_done_and_how_much_of_the_limit_is_used() {
         let line = line(Some(Duration::from_secs(10)));
-        line.apart(Activity::Import, "");
+        line.untimed(Activity::Import, "");
         assert_eq!(text(&line), "0 s, 0 of 10 s: import");
         line.begins(&Doing {
             left: Some(Duration::from_secs(4)),

@@ -1,16 +1,40 @@
 //! Bytes and times as people read them.
 
 use bytesize::ByteSize;
-use remat::{BaselinePeak, Model};
+use remat::BaselineOf;
 
 /// Bytes in binary units, `3.2 MiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     ByteSize::b(bytes).display().iec().to_string()
 }
 
+/// Bytes before and after, `31.2 -> 11.7 MiB`: the unit once where both have the same.
+pub(crate) fn pair(before: u64, after: u64) -> String {
+    let (before, after) = (bytes(before), bytes(after));
+    match (before.split_once(' '), after.split_once(' ')) {
+        (Some((figure, unit)), Some((_, other))) if unit == other => format!("{figure} -> {after}"),
+        _ => format!("{before} -> {after}"),
+    }
+}
+
+/// By how much a figure changes, `-63 %`; nothing where it was 0.
+pub(crate) fn change(before: u64, after: u64) -> Option<String> {
+    (before > 0).then(|| added(percent(after, before) - 100.0))
+}
+
+/// Per cent that are added, `+0.1 %` or `-63 %`: with a digit after the point where they are few.
+pub(crate) fn added(percent: f64) -> String {
+    // No minus before what is shown as zero.
+    let percent = if percent.abs() < 0.05 { 0.0 } else { percent };
+    if percent.abs() < 9.95 {
+        format!("{percent:+.1} %")
+    } else {
+        format!("{percent:+.0} %")
+    }
+}
+
 /// What the model takes as it is, as a line of a report.
-pub(crate) fn baseline(model: &Model) -> String {
-    let BaselinePeak { bytes: peak, of } = model.baseline_peak();
+pub(crate) fn baseline(peak: u64, of: BaselineOf) -> String {
     format!("baseline  {}, {of}", bytes(peak))
 }
 
@@ -63,6 +87,17 @@ mod tests {
         assert_eq!(nanoseconds(12_345_678), "12.3 ms");
         assert_eq!(nanoseconds(1_500), "1.50 µs");
         assert_eq!(bytes(3 << 20), "3.0 MiB");
+        assert_eq!(pair(3 << 20, 1 << 20), "3.0 -> 1.0 MiB");
+        assert_eq!(pair(3 << 20, 512), "3.0 MiB -> 512 B");
+        assert_eq!(
+            [change(1000, 370), change(1000, 1001), change(1000, 1000), change(0, 1)],
+            [
+                Some("-63 %".to_owned()),
+                Some("+0.1 %".to_owned()),
+                Some("+0.0 %".to_owned()),
+                None
+            ]
+        );
         assert_eq!(
             (count(1, "op"), count(0, "op")),
             ("1 op".to_owned(), "0 ops".to_owned())

@@ -27,7 +27,7 @@ pub fn transient<T>(bytes: u64) -> Place<T> {
 /// A graph output of so many bytes.
 #[must_use]
 pub fn kept<T>(bytes: u64) -> Place<T> {
-    Place::New(StorageRole::Kept, bytes)
+    Place::New(StorageRole::LiveOut, bytes)
 }
 
 impl Default for Net {

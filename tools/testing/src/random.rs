@@ -88,7 +88,7 @@ fn results(features: Features) -> BoxedStrategy<Vec<Place<Index>>> {
     let outside = u32::from(features.views == Views::Mixed);
     let role = prop_oneof![
         12 => Just(StorageRole::Transient),
-        2 => Just(StorageRole::Kept),
+        2 => Just(StorageRole::LiveOut),
         outside => Just(StorageRole::External),
     ];
     let new = (role, bytes).prop_map(|(role, bytes)| Place::New(role, bytes));

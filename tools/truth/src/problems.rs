@@ -189,7 +189,7 @@ fn add_op(net: &mut Net, draw: &mut Draw, models: bool, (sizes, durations): (Sca
     let results: Vec<_> = results
         .map(|_| {
             let role = if models && draw.chance(0.15) {
-                StorageRole::Kept
+                StorageRole::LiveOut
             } else {
                 StorageRole::Transient
             };

@@ -4,7 +4,7 @@ mod bodies;
 mod support;
 mod weights;
 
-use remat_onnx_mlir::{Fences, Form, Options};
+use remat_onnx_mlir::{Barriers, Form, Options};
 
 use support::{feature, node, rewritten, text};
 
@@ -16,7 +16,7 @@ fn the_torch_form_of_a_plan_has_barriers_before_recomputes() {
 #[test]
 fn without_barriers_the_torch_form_has_ops_of_torch_alone() {
     let options = Options {
-        fences: Fences::None,
+        barriers: Barriers::None,
         ..Options::new(Form::Torch)
     };
     let text = rewritten(&options);

@@ -53,7 +53,7 @@ fn ranges_are_checked_against_the_file() {
     insta::assert_snapshot!(texts.join("\n"), @r#"
     external data of `w`: 32 bytes at offset 16 exceed `w.bin` of 40 bytes
     external data of `w`: 32 bytes at offset 18446744073709551615 exceed `w.bin` of 40 bytes
-    external data of `w`: offset `-1` is no number
+    external data of `w`: offset `-1` is not a number
     external data of `w`: its shape needs 32 bytes, the file entry has 40
     external data of `w`: it names no file
     "#);

@@ -265,7 +265,7 @@ proptest! {
             op.recomputable = mark != 0;
             op.workspace = u64::from(mark % 5);
             if mark == 1 {
-                problem.storages[storage].role = StorageRole::Kept;
+                problem.storages[storage].role = StorageRole::LiveOut;
             }
         }
         for strategy in EVERY {

@@ -40,7 +40,7 @@ pub enum LogErrorKind {
         /// The field.
         field: &'static str,
     },
-    /// A field is no number in range.
+    /// A field is not a number in range.
     #[error("`{field}` is `{text}`, expected an integer from {least} to 2^62", text = shown(.text))]
     NotANumber {
         /// The field.

@@ -30,7 +30,7 @@ pub(super) fn trace_of(problem: &Problem, structure: &Structure) -> (Trace, Vec<
         let results = trace.call(called, &results);
         for (storage, root) in owned().zip(results) {
             root_of[storage] = Some(root);
-            let kept = problem.storages[storage].role == StorageRole::Kept;
+            let kept = problem.storages[storage].role == StorageRole::LiveOut;
             trace.storages[trace.tensors[root].storage].stays = kept;
         }
         let transient = |&storage: &StorageId| problem.storages[storage].role == StorageRole::Transient;

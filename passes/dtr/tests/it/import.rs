@@ -21,7 +21,7 @@ fn a_log_becomes_a_valid_problem() {
     problem.validate().unwrap();
     let roles = |role| problem.storages.iter().filter(|storage| storage.role == role).count();
     // Six weights, the input, and the first sum of gradients come from outside; six updates and the last gradient are held.
-    assert_eq!((roles(StorageRole::External), roles(StorageRole::Kept)), (8, 7));
+    assert_eq!((roles(StorageRole::External), roles(StorageRole::LiveOut)), (8, 7));
     assert_eq!(problem.total_duration(), trace.base_cost());
     assert!(replay(&problem, &baseline(&problem)).is_ok());
 }

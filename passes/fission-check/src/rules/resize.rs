@@ -58,7 +58,7 @@ fn source(site: &Site<'_>, part: &Rows, rows: u64, out: u64) -> Result<(Rows, u6
     let mode = site.text("mode").unwrap_or("nearest");
     let place = site.text("coordinate_transformation_mode").unwrap_or("half_pixel");
     if rows == 0 || !out.is_multiple_of(rows) {
-        return Err("its scale is no whole number".to_owned());
+        return Err("its scale is not a whole number".to_owned());
     }
     let scale = out / rows;
     let nearest = site.text("nearest_mode").unwrap_or("round_prefer_floor");

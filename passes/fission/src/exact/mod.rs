@@ -25,7 +25,7 @@ use remat_operators::{Split, operator};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::partition::{Part, Product, STRIDE, Way, same_sums};
+use self::partition::{GemmForm, Part, Product, STRIDE, same_sums};
 use crate::rules::{Need, Site, operand_axis, reduced_axes, split, terms};
 
 /// Whether tiles must have the bits of the whole in ONNX Runtime on a CPU.
@@ -154,10 +154,10 @@ fn convolution(site: &Site<'_>, weights: &[u64], images: u64, groups: u64, (filt
     let is_pointwise = weights[2..].iter().all(|&points| points == 1) && is_one("strides");
     let is_several = images.saturating_mul(groups) > 1;
     let way = match (is_pointwise, filters > pixels, is_several) {
-        (true, _, true) => Way::Undivided,
-        (true, _, false) | (false, true, _) => Way::Divided,
-        (false, false, true) => Way::Window,
-        (false, false, false) => Way::Segments,
+        (true, _, true) => GemmForm::Undivided,
+        (true, _, false) | (false, true, _) => GemmForm::Divided,
+        (false, false, true) => GemmForm::Window,
+        (false, false, false) => GemmForm::Segments,
     };
     Product {
         stack: 1,
@@ -237,9 +237,9 @@ fn conv_transpose(site: &Site<'_>, op: OpId, threads: u32) -> Option<Comparison>
         columns: image.get(2..)?.iter().product(),
         inner: weights[0].checked_div(groups)?,
         way: if site.is_constant(1) {
-            Way::Divided
+            GemmForm::Divided
         } else {
-            Way::Transposed
+            GemmForm::Transposed
         },
     };
     let mut tile = whole;
@@ -301,9 +301,9 @@ fn product(site: &Site<'_>, threads: u32) -> Option<Comparison> {
     let is_one = !is_transposed && right.iter().product::<u64>() == inner.checked_mul(columns)?;
     let is_packed = right.len() == 2 && site.is_constant(1) && element == ElementType::Float32;
     let way = match (is_packed, is_transposed) {
-        (true, _) => Way::Packed,
-        (false, true) => Way::Transposed,
-        (false, false) => Way::Divided,
+        (true, _) => GemmForm::Packed,
+        (false, true) => GemmForm::Transposed,
+        (false, false) => GemmForm::Divided,
     };
     let whole = Product {
         stack: if is_one { 1 } else { stack },

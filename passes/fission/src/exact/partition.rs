@@ -45,12 +45,12 @@ pub(super) struct Product {
     pub(super) columns: u64,
     /// Terms of each sum.
     pub(super) inner: u64,
-    pub(super) way: Way,
+    pub(super) way: GemmForm,
 }
 
 /// How a product is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum GemmForm {
     /// By one thread.
     Undivided,
     /// Rows or columns are divided among threads.
@@ -91,11 +91,11 @@ enum Sum {
     Blocks { is_lone_row: bool, length: Option<u64> },
 }
 
-/// How all numbers of a product are summed: stretches of columns or of rows, each up to the given one.
+/// How all numbers of a product are summed: fused chains of columns or of rows, each up to the given one.
 #[derive(PartialEq, Eq, Debug)]
 struct Division {
     is_of_columns: bool,
-    stretches: Vec<(u64, Sum)>,
+    fused_chains: Vec<(u64, Sum)>,
 }
 
 /// Whether a tile, which computes `part` of `whole` as `tile`, sums every number as the whole does, with every number of threads up to this one. On
@@ -141,9 +141,9 @@ impl Product {
         let multiplies = self.rows.saturating_mul(self.columns).saturating_mul(self.inner);
         let wanted = (multiplies / MULTIPLIES_PER_PART + 1).min(threads);
         match self.way {
-            Way::Undivided | Way::Window => 1,
-            Way::Segments => wanted.min(MOST_SEGMENTS),
-            Way::Divided | Way::Transposed | Way::Packed => {
+            GemmForm::Undivided | GemmForm::Window => 1,
+            GemmForm::Segments => wanted.min(MOST_SEGMENTS),
+            GemmForm::Divided | GemmForm::Transposed | GemmForm::Packed => {
                 let of_each = wanted.div_ceil(self.stack.max(1));
                 of_each.min(self.groups()).max(1)
             }
@@ -151,7 +151,7 @@ impl Product {
     }
 
     fn divides_columns(&self) -> bool {
-        matches!(self.way, Way::Window | Way::Segments) || self.columns > self.rows
+        matches!(self.way, GemmForm::Window | GemmForm::Segments) || self.columns > self.rows
     }
 
     /// What is divided: groups of columns, or rows.
@@ -166,19 +166,19 @@ impl Product {
     /// How a part is summed that has so many rows and columns.
     fn sum(&self, rows: u64, columns: u64, parts: u64) -> Sum {
         match self.way {
-            Way::Window | Way::Segments => Sum::Blocks {
+            GemmForm::Window | GemmForm::Segments => Sum::Blocks {
                 is_lone_row: rows == 1,
                 length: block(columns, self.inner, false),
             },
-            Way::Packed => Sum::Blocks {
+            GemmForm::Packed => Sum::Blocks {
                 is_lone_row: false,
                 length: (self.inner > PACKED_STRIDE).then_some(PACKED_STRIDE),
             },
             _ if self.columns == 1 => Sum::LoneColumn { rows: self.rows, parts },
-            Way::Undivided | Way::Divided if rows == 1 => Sum::LoneRow,
+            GemmForm::Undivided | GemmForm::Divided if rows == 1 => Sum::LoneRow,
             _ => Sum::Blocks {
                 is_lone_row: false,
-                length: block(columns, self.inner, self.way == Way::Transposed),
+                length: block(columns, self.inner, self.way == GemmForm::Transposed),
             },
         }
     }
@@ -189,11 +189,11 @@ impl Product {
         let extent = if is_of_columns { self.columns } else { self.rows };
         let mut division = Division {
             is_of_columns,
-            stretches: Vec::with_capacity(3),
+            fused_chains: Vec::with_capacity(3),
         };
         // Parts of one size, up to which row or column they reach.
         let mut take = |end: u64, size: u64| {
-            let begin = division.stretches.last().map_or(0, |&(end, _)| end);
+            let begin = division.fused_chains.last().map_or(0, |&(end, _)| end);
             if size == 0 || end <= begin {
                 return;
             }
@@ -202,12 +202,12 @@ impl Product {
             } else {
                 self.sum(size, self.columns, parts)
             };
-            match division.stretches.last_mut() {
+            match division.fused_chains.last_mut() {
                 Some((last, of)) if *of == sum => *last = end,
-                _ => division.stretches.push((end, sum)),
+                _ => division.fused_chains.push((end, sum)),
             }
         };
-        if matches!(self.way, Way::Window | Way::Segments) {
+        if matches!(self.way, GemmForm::Window | GemmForm::Segments) {
             let each = match parts {
                 1 => extent,
                 _ => extent.div_ceil(parts).next_multiple_of(COLUMN_GROUP).min(extent),
@@ -228,10 +228,10 @@ impl Product {
 }
 
 impl Division {
-    /// The stretches of a range, counted from its begin.
+    /// The fused chains of a range, counted from its begin.
     fn within(&self, range: &Range<u64>) -> Vec<(u64, Sum)> {
-        let ends = self.stretches.iter().filter(|(end, _)| *end > range.start);
-        let mut within: Vec<(u64, Sum)> = Vec::with_capacity(self.stretches.len());
+        let ends = self.fused_chains.iter().filter(|(end, _)| *end > range.start);
+        let mut within: Vec<(u64, Sum)> = Vec::with_capacity(self.fused_chains.len());
         for &(end, sum) in ends {
             within.push((end.min(range.end) - range.start, sum));
             if end >= range.end {
@@ -246,14 +246,14 @@ impl Division {
         let (within, is_here_and_there) = match part {
             Part::Rows(range) if !self.is_of_columns => (self.within(range), false),
             Part::Columns(range) if self.is_of_columns => (self.within(range), false),
-            Part::SomeRows => (self.stretches.clone(), !self.is_of_columns),
-            Part::SomeColumns => (self.stretches.clone(), self.is_of_columns),
-            _ => (self.stretches.clone(), false),
+            Part::SomeRows => (self.fused_chains.clone(), !self.is_of_columns),
+            Part::SomeColumns => (self.fused_chains.clone(), self.is_of_columns),
+            _ => (self.fused_chains.clone(), false),
         };
-        if let ([(_, whole)], [(_, tile)]) = (&within[..], &tile.stretches[..]) {
+        if let ([(_, whole)], [(_, tile)]) = (&within[..], &tile.fused_chains[..]) {
             return whole == tile;
         }
-        !is_here_and_there && self.is_of_columns == tile.is_of_columns && within == tile.stretches
+        !is_here_and_there && self.is_of_columns == tile.is_of_columns && within == tile.fused_chains
     }
 }
 
@@ -261,7 +261,7 @@ impl Division {
 mod tests {
     use super::*;
 
-    fn product(rows: u64, columns: u64, inner: u64, way: Way) -> Product {
+    fn product(rows: u64, columns: u64, inner: u64, way: GemmForm) -> Product {
         Product {
             stack: 1,
             rows,
@@ -297,20 +297,20 @@ mod tests {
     #[test]
     fn tiles_of_deep_layers_are_not_exact_and_those_of_wide_ones_are() {
         // 16x16 pixels, 3x3 of 256 channels, in two: 128 columns are as 256; in four: 64 columns get deeper blocks.
-        let deep = product(64, 256, 2304, Way::Segments);
+        let deep = product(64, 256, 2304, GemmForm::Segments);
         assert!(rows_agree(&deep, 0..8, 16, 1));
         assert!(!rows_agree(&deep, 0..4, 16, 1));
         assert!(!rows_agree(&deep, 0..8, 16, 2));
         // Of sums of up to 128 terms no thread makes blocks.
-        assert!(rows_agree(&product(64, 256, 128, Way::Segments), 0..1, 16, 64));
-        let wide = product(64, 112 * 112, 576, Way::Segments);
+        assert!(rows_agree(&product(64, 256, 128, GemmForm::Segments), 0..1, 16, 64));
+        let wide = product(64, 112 * 112, 576, GemmForm::Segments);
         assert!(rows_agree(&wide, 0..14, 112, 2));
     }
 
     #[test]
     fn the_last_segment_of_a_tile_must_not_be_short() {
         // 10 rows of 131 pixels: 13 of 14 threads compute 96 each, the last one 62, for which blocks are deeper.
-        let whole = product(29, 157 * 131, 549, Way::Segments);
+        let whole = product(29, 157 * 131, 549, GemmForm::Segments);
         assert!(rows_agree(&whole, 0..10, 131, 8));
         assert!(!rows_agree(&whole, 0..10, 131, 14));
         // Threads beyond 16 change nothing of a convolution.
@@ -319,30 +319,30 @@ mod tests {
 
     #[test]
     fn rows_of_a_product_are_exact_where_rows_are_divided() {
-        let whole = product(3136, 384, 192, Way::Divided);
+        let whole = product(3136, 384, 192, GemmForm::Divided);
         let tile = |rows, threads, way| {
             let of = Product { rows, way, ..whole };
             agree(&Product { way, ..whole }, &of, &Part::Rows(0..rows), threads)
         };
-        assert!(tile(784, 64, Way::Divided));
+        assert!(tile(784, 64, GemmForm::Divided));
         // Of 196 rows columns are divided: the last of five threads has 64, for which blocks are deeper.
-        assert!(tile(196, 4, Way::Divided));
-        assert!(!tile(196, 5, Way::Divided));
+        assert!(tile(196, 4, GemmForm::Divided));
+        assert!(!tile(196, 5, GemmForm::Divided));
         // Packed weights have blocks of their own.
-        assert!(tile(196, 64, Way::Packed));
+        assert!(tile(196, 64, GemmForm::Packed));
     }
 
     #[test]
     fn a_lone_row_of_a_thread_is_summed_by_itself() {
         // 64 threads have two rows of the whole or one each, and columns of the tile.
-        let whole = product(100, 96, 700, Way::Divided);
+        let whole = product(100, 96, 700, GemmForm::Divided);
         let tile = Product {
             rows: 50,
             columns: 96,
             ..whole
         };
         assert!(!same_sums(&whole, &tile, &Part::Rows(0..50), 64));
-        let column = product(64, 1, 100, Way::Divided);
+        let column = product(64, 1, 100, GemmForm::Divided);
         let tile = Product { rows: 32, ..column };
         assert!(!same_sums(&column, &tile, &Part::Rows(0..32), 1));
     }
@@ -350,12 +350,18 @@ mod tests {
     #[test]
     fn divisions_cover_what_they_divide() {
         for (rows, columns) in [(1, 1), (1, 17), (5, 100), (100, 5), (33, 33), (7, 4096), (700, 33)] {
-            for way in [Way::Undivided, Way::Divided, Way::Packed, Way::Window, Way::Segments] {
+            for way in [
+                GemmForm::Undivided,
+                GemmForm::Divided,
+                GemmForm::Packed,
+                GemmForm::Window,
+                GemmForm::Segments,
+            ] {
                 let product = product(rows, columns, 700, way);
                 for threads in 1..=70 {
                     let division = product.division(product.parts(threads));
                     let extent = if division.is_of_columns { columns } else { rows };
-                    let ends: Vec<u64> = division.stretches.iter().map(|&(end, _)| end).collect();
+                    let ends: Vec<u64> = division.fused_chains.iter().map(|&(end, _)| end).collect();
                     assert_eq!(ends.last(), Some(&extent), "{product:?} with {threads} threads");
                     assert!(ends.is_sorted());
                 }

@@ -33,7 +33,7 @@ pub enum Reason {
     #[error("the rows depend on each other")]
     Dependent,
     /// An integer operand is computed in the run, or its elements are not known.
-    #[error("bounds, axes, shapes or indices are no known constants")]
+    #[error("bounds, axes, shapes or indices are not known constants")]
     Computed,
     /// An attribute has a value that no rule covers.
     #[error("attribute `{0}` has a value without a rule")]

@@ -22,7 +22,7 @@ use crate::{Exactness, FissionError, Mode};
 /// The least gain of a move, as a part of the objective.
 const LEAST_GAIN: f64 = 0.002;
 
-/// How many of the best stretches over clones are tried in every number of tiles and mode.
+/// How many of the best fused chains over clones are tried in every number of tiles and mode.
 const BEST_OVER_CLONES: usize = 3;
 
 /// What every round uses.
@@ -35,17 +35,17 @@ pub(super) struct Search<'a> {
     pub(super) costs: Costs<'a>,
     front: Front,
     pub(super) evaluations: u64,
-    /// Time of the graph as it came.
+    /// Time of the original graph.
     base: u64,
-    /// How many new stretches are tried around an op.
+    /// How many new fused chains are tried around an op.
     pub(super) width: usize,
     /// How much a share of time weighs against the same share of memory.
     pub(super) weight: f64,
-    /// The ends and the axis of a stretch that must not be used.
+    /// The ends and the axis of a fused chain that must not be used.
     pub(super) forbidden: Option<(String, String, Axis)>,
 }
 
-/// Stretches of a basis and what they take.
+/// Fused chains of a basis and what they take.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) basis: Rc<Basis>,
@@ -54,7 +54,7 @@ pub(super) struct State {
     pub(super) score: Score,
 }
 
-/// A state that may follow, and the stretch that is new in it.
+/// A state that may follow, and the fused chain that is new in it.
 pub(super) struct Move {
     pub(super) state: State,
     pub(super) span: Span,
@@ -101,7 +101,7 @@ impl<'a> Search<'a> {
         self.objective(score) < self.objective(known) * (1.0 - LEAST_GAIN)
     }
 
-    /// The time of a state in millionths of that of the graph as it came.
+    /// The time of a state in millionths of that of the original graph.
     fn time_ppm(&self, score: &Score) -> u64 {
         let ppm = u128::from(score.time) * 1_000_000 / u128::from(self.base);
         u64::try_from(ppm).unwrap_or(u64::MAX)
@@ -114,7 +114,7 @@ impl<'a> Search<'a> {
         most.is_none_or(|most| self.time_ppm(score) <= most)
     }
 
-    /// Estimates stretches, which are in order; `None` if they are not possible.
+    /// Estimates fused chains, which are in order; `None` if they are not possible.
     pub(super) fn evaluate(&mut self, courses: &Rc<RefCell<Courses>>, spans: &[Span]) -> Option<Score> {
         let mut courses = courses.borrow_mut();
         let worked_out = spans
@@ -150,7 +150,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// States with one of these stretches instead of those that it overlaps.
+    /// States with one of these fused chains instead of those that it overlaps.
     pub(super) fn attempt(&mut self, state: &State, candidates: &[Span], tried: &mut FxHashSet<Span>) -> Vec<Move> {
         let mut moves = Vec::new();
         for &span in candidates {
@@ -175,7 +175,7 @@ impl<'a> Search<'a> {
         moves
     }
 
-    /// The state with these stretches instead of its own; `span` is the one that is new or gone.
+    /// The state with these fused chains instead of its own; `span` is the one that is new or gone.
     fn moved(&mut self, state: &State, spans: Vec<Span>, span: Span) -> Option<Move> {
         let score = self.evaluate(&state.courses, &spans)?;
         let state = State {
@@ -186,7 +186,7 @@ impl<'a> Search<'a> {
         Some(Move { state, span })
     }
 
-    /// States without one of the stretches.
+    /// States without one of the fused chains.
     pub(super) fn attempt_fewer(&mut self, state: &State) -> Vec<Move> {
         let mut moves = Vec::new();
         for (place, &span) in state.spans.iter().enumerate() {
@@ -234,7 +234,7 @@ impl<'a> Search<'a> {
                 last: reader,
                 tiles: 1,
                 axis: Axis::Rows,
-                mode: Mode::Again,
+                mode: Mode::Recompute,
                 within: None,
             };
             let mut tried = FxHashSet::default();
@@ -253,7 +253,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Stretches on another basis.
+/// Fused chains on another basis.
 struct Renumbered {
     spans: Vec<Span>,
     /// The first clone.

@@ -1,4 +1,4 @@
-//! A graph with clones of stretches, on which stretches are tiled.
+//! A graph with clones of fused chains, on which fused chains are tiled.
 
 use std::rc::Rc;
 
@@ -9,9 +9,9 @@ use crate::course::{Course, Span, course};
 use crate::layout::{Layout, Tables};
 use crate::repeat::repeat;
 use crate::{Exactness, FissionError};
-use remat_plan::{Again, Stretch, Tiling};
+use remat_plan::{Again, FusedChain, Tiling};
 
-/// The graph that all stretches of a state refer to.
+/// The graph that all fused chains of a state refer to.
 pub(super) struct Basis {
     pub(super) again: Vec<Again>,
     pub(super) graph: Graph,
@@ -33,10 +33,10 @@ impl Basis {
         })
     }
 
-    /// The tiling of these stretches.
+    /// The tiling of these fused chains.
     pub(super) fn tiling(&self, spans: &[Span]) -> Tiling {
         let name = |op: OpId| self.graph.ops[op].name.clone();
-        let stretch = |span: &Span| Stretch {
+        let fused_chain = |span: &Span| FusedChain {
             first: name(span.first),
             last: name(span.last),
             tiles: span.tiles,
@@ -46,7 +46,7 @@ impl Basis {
         };
         Tiling {
             again: self.again.clone(),
-            stretches: spans.iter().map(stretch).collect(),
+            fused_chains: spans.iter().map(fused_chain).collect(),
         }
     }
 
@@ -154,7 +154,7 @@ fn alive(ops: usize, lives: &[Life]) -> Vec<u64> {
     change[..ops].iter().map(level).collect()
 }
 
-/// Stretches of a basis, each worked out once.
+/// Fused chains of a basis, each worked out once.
 pub(super) struct Courses {
     pub(super) basis: Rc<Basis>,
     exactness: Exactness,
@@ -180,7 +180,7 @@ impl Courses {
         self.tables.readers(tensor)
     }
 
-    /// The stretch worked out; `None` if it is not possible.
+    /// The fused chain worked out; `None` if it is not possible.
     pub(super) fn get(&mut self, span: Span) -> Option<Rc<Course>> {
         if let Some(known) = self.known.get(&span) {
             return known.clone();

@@ -25,7 +25,7 @@ pub(super) struct Score {
 const NORM: i32 = 20;
 
 impl Score {
-    /// What the search makes small: memory, and `weight` times the share of time beyond that of the graph as it came.
+    /// What the search makes small: memory, and `weight` times the share of time beyond that of the original graph.
     pub(super) fn objective(&self, base: u64, weight: f64) -> f64 {
         let overhead = self.time as f64 / base.max(1) as f64 - 1.0;
         self.norm * (1.0 + weight * overhead.max(0.0))

@@ -1,14 +1,14 @@
 //! The search for tilings, around the peak.
 //!
-//! A state is a set of stretches on a graph that may hold clones of stretches. In each round the op of the highest level is looked at: stretches
+//! A state is a set of fused chains on a graph that may hold clones of fused chains. In each round the op of the highest level is looked at: fused chains
 //! around it begin and end where little is alive, at the ends of plateaus, and as far as their axis reaches; a bound on what each can reach says
 //! which are tried. Those that are there already get other ends, numbers of tiles, axes and modes. All are tried in one number of tiles, then the
 //! best few in every number and mode, and pairs of moves that help only together. A round ends with the move after which the objective is least,
 //! if it is less than before: a norm of the levels of all ops, since many moves are needed before a plateau falls, times a charge for time. Where
-//! no stretch helps, ops that make a long-lived tensor are cloned before its late reader and tiled with it, or a stretch is dropped; where that does
-//! not help either, the op is left alone. When nothing helps any more, the search starts again without one of the stretches, and looks wider.
+//! no fused chain helps, ops that make a long-lived tensor are cloned before its late reader and tiled with it, or a fused chain is dropped; where that does
+//! not help either, the op is left alone. When nothing helps any more, the search starts again without one of the fused chains, and looks wider.
 //!
-//! Before the rounds the best sets of stretches are found as paths, from estimates of stretches by themselves (`path`); the rounds begin with the
+//! Before the rounds the best sets of fused chains are found as paths, from estimates of fused chains by themselves (`path`); the rounds begin with the
 //! best one of them.
 //!
 //! Every tiling that is estimated is offered to a Pareto front. Costs come from `remat-cost`, levels and peak from one pass over the reference

@@ -1,4 +1,4 @@
-//! Candidates for the next stretch.
+//! Candidates for the next fused chain.
 
 use remat_ir::{Graph, OpId, StorageClass, TensorId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -8,7 +8,7 @@ use super::options::SearchOptions;
 use crate::course::Span;
 use remat_plan::{Again, Axis, Mode, Within};
 
-/// How many ops a stretch may have before and after the op of the peak.
+/// How many ops a fused chain may have before and after the op of the peak.
 const REACH: usize = 60;
 
 /// The most places to begin or end at, on each side.
@@ -45,7 +45,7 @@ pub(super) fn axes(graph: &Graph, options: &SearchOptions<'_>) -> Vec<Axis> {
     chosen.into_iter().map(|(axis, _)| axis).collect()
 }
 
-/// Stretches around `peak` in one number of tiles and one mode, those first whose level is least by a bound, about `most`; and those of `spans` that `peak` is in
+/// Fused chains around `peak` in one number of tiles and one mode, those first whose level is least by a bound, about `most`; and those of `spans` that `peak` is in
 /// with other ends, numbers, modes and axes.
 pub(super) fn around(
     basis: &Basis,
@@ -79,7 +79,7 @@ pub(super) fn around(
     };
     let mut ranked: Vec<_> = pairs.into_iter().filter_map(ranked).collect();
     ranked.sort_unstable();
-    // Of each order of lengths the best, then of each the second best: long stretches save more and cost more.
+    // Of each order of lengths the best, then of each the second best: long fused chains save more and cost more.
     let mut places: FxHashMap<u32, usize> = FxHashMap::default();
     let mut in_turns: Vec<_> = Vec::new();
     for (_, length, first, last, own) in ranked {
@@ -120,7 +120,7 @@ pub(super) fn around(
     found
 }
 
-/// A stretch with other ends, numbers of tiles, axes and modes.
+/// A fused chain with other ends, numbers of tiles, axes and modes.
 fn varied(basis: &Basis, span: &Span, axes: &[Axis], options: &SearchOptions<'_>) -> Vec<Span> {
     let along = |&axis: &Axis| Span {
         axis,
@@ -153,18 +153,18 @@ fn varied(basis: &Basis, span: &Span, axes: &[Axis], options: &SearchOptions<'_>
     found
 }
 
-/// A stretch with its rows, or the tiles of them, in tiles along columns.
+/// A fused chain with its rows, or the tiles of them, in tiles along columns.
 fn grids(span: &Span, options: &SearchOptions<'_>) -> Vec<Span> {
     let mut found = Vec::new();
     if !options.grids || span.axis != Axis::Rows {
         return found;
     }
     for &tiles in &options.tiles {
-        for mode in [Mode::Again, Mode::Bottlenecks] {
+        for mode in [Mode::Recompute, Mode::Hybrid] {
             let within = Within {
                 tiles,
                 axis: Axis::Columns,
-                mode: span.within.map_or(Mode::Carry, |within| within.mode),
+                mode: span.within.map_or(Mode::LineBuffer, |within| within.mode),
             };
             found.push(Span {
                 within: Some(within),
@@ -181,7 +181,7 @@ fn grids(span: &Span, options: &SearchOptions<'_>) -> Vec<Span> {
 fn reach(basis: &Basis, courses: &mut Courses, peak: OpId, axis: Axis, options: &SearchOptions<'_>) -> (OpId, OpId) {
     let (tiles, mode) = (
         options.tiles.first().copied().unwrap_or(2),
-        options.modes.first().copied().unwrap_or(Mode::Carry),
+        options.modes.first().copied().unwrap_or(Mode::LineBuffer),
     );
     let mut is_cut = |first: usize, last: usize| {
         let span = Span {
@@ -220,7 +220,7 @@ fn furthest(most: usize, mut is_possible: impl FnMut(usize) -> bool) -> usize {
     good
 }
 
-/// The same stretches in every number of tiles and every mode.
+/// The same fused chains in every number of tiles and every mode.
 pub(super) fn finer(spans: &[Span], options: &SearchOptions<'_>) -> Vec<Span> {
     let mut found = Vec::new();
     for span in spans {
@@ -239,7 +239,7 @@ const LONG: usize = 6;
 /// The most long-lived tensors that are looked at.
 const LONG_LIVED: usize = 3;
 
-/// Stretches to run a second time, so that a large tensor that is only alive at the peak is not: they make it again before its first reader
+/// Fused chains to run a second time, so that a large tensor that is only alive at the peak is not: they make it again before its first reader
 /// after the peak.
 pub(super) fn clones(basis: &Basis, courses: &Courses, peak: OpId) -> Vec<Again> {
     let graph = &basis.graph;
@@ -273,7 +273,7 @@ pub(super) fn clones(basis: &Basis, courses: &Courses, peak: OpId) -> Vec<Again>
     found
 }
 
-/// Stretches that lay tiles over clones that stand right before `reader`.
+/// Fused chains that lay tiles over clones that stand right before `reader`.
 pub(super) fn over_clones(
     basis: &Basis,
     first: OpId,
@@ -289,7 +289,7 @@ pub(super) fn over_clones(
     let Some(&tiles) = options.tiles.get(options.tiles.len() / 2) else {
         return Vec::new();
     };
-    let modes = [Mode::Again, Mode::Carry];
+    let modes = [Mode::Recompute, Mode::LineBuffer];
     let modes: Vec<Mode> = modes.into_iter().filter(|mode| options.modes.contains(mode)).collect();
     let mut found = Vec::new();
     for &first in starts.iter().rev() {

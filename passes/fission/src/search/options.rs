@@ -24,7 +24,7 @@ pub struct SearchOptions<'a> {
     pub grids: bool,
     /// What may happen to rows that two tiles need.
     pub modes: Vec<Mode>,
-    /// Whether stretches may run a second time before a later op.
+    /// Whether fused chains may run a second time before a later op.
     pub again: bool,
     /// The most estimated time that tiling may add, in thousandths of that of the graph; `None`: any.
     pub most_overhead_permille: Option<u64>,
@@ -47,7 +47,7 @@ impl<'a> SearchOptions<'a> {
             axes: Axis::ALL.to_vec(),
             tiles: vec![2, 4, 8, 16],
             grids: false,
-            modes: vec![Mode::Carry, Mode::Again],
+            modes: vec![Mode::LineBuffer, Mode::Recompute],
             again: true,
             most_overhead_permille: None,
             evaluations: None,
@@ -64,7 +64,7 @@ pub struct Candidate {
     pub tiling: Tiling,
     /// Bytes at the peak of the tiled graph in reference order.
     pub peak: u64,
-    /// Estimated time in millionths of that of the graph as it came.
+    /// Estimated time in millionths of that of the original graph.
     pub time_ppm: u64,
 }
 
@@ -72,7 +72,7 @@ pub struct Candidate {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SearchReport {
     /// Tilings of which none takes less memory in less time than another, from the fastest to the one of the lowest peak. The first one is
-    /// empty: the graph as it came.
+    /// empty: the original graph.
     pub front: Vec<Candidate>,
     /// How many tilings were estimated.
     pub evaluations: u64,

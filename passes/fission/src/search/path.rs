@@ -1,10 +1,10 @@
-//! Sets of stretches that do not overlap, as paths.
+//! Sets of fused chains that do not overlap, as paths.
 //!
-//! The nodes are the places before, between and after the ops of the reference order. An edge is an op that runs whole, or a stretch in tiles
+//! The nodes are the places before, between and after the ops of the reference order. An edge is an op that runs whole, or a fused chain in tiles
 //! from a place where little is alive to another one; its level and its time are estimated in a [`Window`], by themselves. A path from the
 //! first place to the last one is a tiling: its peak is the largest level of an edge, its time the sum over them. For every bound on the peak
 //! the shortest path is found, as msf-CNN (Huang and Baccelli, NeurIPS 2025, section 4) finds settings of fused blocks. For chains, where
-//! stretches are independent of each other, that is exact; elsewhere it is where the rounds start from.
+//! fused chains are independent of each other, that is exact; elsewhere it is where the rounds start from.
 //!
 //! Edges are estimated when they are needed: those over an op that holds the peak of the best path so far.
 
@@ -18,7 +18,7 @@ use super::window::{Taken, Window};
 use crate::course::Span;
 use remat_plan::{Axis, Mode, Within};
 
-/// The most ops of a stretch on each side of the one that it is tried for.
+/// The most ops of a fused chain on each side of the one that it is tried for.
 const REACH: usize = 60;
 
 /// So many of the places to begin or to end at are the nearest ones; more distant ones have less alive than all before.
@@ -55,21 +55,21 @@ pub(super) struct Paths<'a> {
     levels: &'a [u64],
     /// By op: bytes while its operands are joined, if they are in pieces.
     joined: Vec<u64>,
-    /// Before which ops stretches may begin, and behind which they may end.
+    /// Before which ops fused chains may begin, and behind which they may end.
     places: Vec<usize>,
     /// By op: the edges that begin with it.
     edges: Vec<Vec<Edge>>,
-    /// Stretches whose edges are known.
+    /// Fused chains whose edges are known.
     known: FxHashSet<(usize, usize)>,
     /// Ops of which every edge over them is known.
     expanded: FxHashSet<OpId>,
-    /// How many stretches were estimated.
+    /// How many fused chains were estimated.
     pub(super) estimates: u64,
 }
 
 /// The shortest way to a place.
 #[derive(Clone, Copy)]
-struct Way {
+struct ShortestPath {
     time: i128,
     /// The edge that it ends with; `None`: an op that runs whole.
     edge: Option<Edge>,
@@ -110,7 +110,7 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// Stretches over an op, by their first and last ops.
+    /// Fused chains over an op, by their first and last ops.
     fn over(&self, op: usize) -> Vec<(usize, usize)> {
         let least = op.saturating_sub(REACH);
         let before = self.places.iter().copied().filter(|place| (least..=op).contains(place));
@@ -172,7 +172,7 @@ impl<'a> Paths<'a> {
         let mut least = u64::MAX;
         for &tiles in &options.tiles {
             let mut own = u64::MAX;
-            for mode in [Mode::Again, Mode::Bottlenecks] {
+            for mode in [Mode::Recompute, Mode::Hybrid] {
                 let spans = options.tiles.iter().map(|&columns| Span {
                     first: from,
                     last: to,
@@ -182,7 +182,7 @@ impl<'a> Paths<'a> {
                     within: Some(Within {
                         tiles: columns,
                         axis: Axis::Columns,
-                        mode: Mode::Carry,
+                        mode: Mode::LineBuffer,
                     }),
                 });
                 own = own.min(self.ascend((&window, whole), spans, costs));
@@ -227,8 +227,8 @@ impl<'a> Paths<'a> {
     fn path(&self, most: u64) -> Option<Path> {
         let ops = self.levels.len();
         // By place: the shortest way that ends with an op whole, and the shortest one that ends with tiles.
-        let mut ways: Vec<[Option<Way>; 2]> = vec![[None; 2]; ops + 1];
-        let start = Way {
+        let mut ways: Vec<[Option<ShortestPath>; 2]> = vec![[None; 2]; ops + 1];
+        let start = ShortestPath {
             time: 0,
             edge: None,
             after_tiles: false,
@@ -240,7 +240,7 @@ impl<'a> Paths<'a> {
                     continue;
                 };
                 if self.level_whole(place, after_tiles) <= most {
-                    let next = Way {
+                    let next = ShortestPath {
                         edge: None,
                         after_tiles,
                         ..way
@@ -248,7 +248,7 @@ impl<'a> Paths<'a> {
                     relax(&mut ways[place + 1][0], next);
                 }
                 for &edge in self.edges[place].iter().filter(|edge| edge.level <= most) {
-                    let next = Way {
+                    let next = ShortestPath {
                         time: way.time + edge.time,
                         edge: Some(edge),
                         after_tiles,
@@ -266,7 +266,7 @@ impl<'a> Paths<'a> {
     }
 
     /// The best way to the last place, from its end.
-    fn back(&self, ways: &[[Option<Way>; 2]]) -> Option<Path> {
+    fn back(&self, ways: &[[Option<ShortestPath>; 2]]) -> Option<Path> {
         let mut place = ways.len() - 1;
         let ends = ways[place].iter().enumerate();
         let known = ends.filter_map(|(tiles, way)| Some((way.as_ref()?.time, tiles)));
@@ -299,7 +299,7 @@ impl<'a> Paths<'a> {
     }
 }
 
-fn relax(known: &mut Option<Way>, way: Way) {
+fn relax(known: &mut Option<ShortestPath>, way: ShortestPath) {
     if known.is_none_or(|known| way.time < known.time) {
         *known = Some(way);
     }

@@ -26,14 +26,14 @@ const STUCK: u32 = 12;
 /// How many of the best moves are tried in every number of tiles and mode.
 const BEST: usize = 6;
 
-/// The share of time and estimates, as a divisor, for paths of stretches.
+/// The share of time and estimates, as a divisor, for paths of fused chains.
 const SHARE_OF_PATHS: u32 = 3;
 
 /// How many moves that do not help by themselves are followed by a second one, and by how many.
 const FIRST_OF_TWO: usize = 3;
 const SECOND_OF_TWO: usize = 16;
 
-/// How many new stretches are tried around an op, again and again more.
+/// How many new fused chains are tried around an op, again and again more.
 const WIDTHS: [usize; 4] = [24, 72, 216, 648];
 
 /// What time weighs at first, and once nothing helps any more: as long as it is allowed, memory is what counts.
@@ -63,7 +63,7 @@ pub(super) fn run(graph: &Graph, options: &SearchOptions<'_>) -> Result<SearchRe
 }
 
 impl Search<'_> {
-    /// The best of a state without stretches and those of paths of stretches, for every bound on the level that leads to another one.
+    /// The best of a state without fused chains and those of paths of fused chains, for every bound on the level that leads to another one.
     fn along_paths(&mut self, start: State) -> Result<State, FissionError> {
         let (options, axes) = (self.options, self.axes.clone());
         let (basis, levels) = (Rc::clone(&start.basis), start.score.levels.clone());
@@ -104,7 +104,7 @@ impl Search<'_> {
         Ok(best)
     }
 
-    /// Goes down, and from where that ends again without one stretch after the other; then looks wider.
+    /// Goes down, and from where that ends again without one fused chain after the other; then looks wider.
     fn everything(&mut self, start: State) -> Result<(), FissionError> {
         let mut best = start;
         for width in WIDTHS {
@@ -118,7 +118,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The best of where going down ends from a state without one of its stretches.
+    /// The best of where going down ends from a state without one of its fused chains.
     fn shake(&mut self, mut best: State) -> Result<State, FissionError> {
         let mut place = 0;
         while place < best.spans.len() && !self.is_over() {
@@ -136,7 +136,7 @@ impl Search<'_> {
         Ok(best)
     }
 
-    /// A state without one of its stretches, which is forbidden from now on.
+    /// A state without one of its fused chains, which is forbidden from now on.
     fn without(&mut self, state: &State, place: usize) -> Option<State> {
         let mut next = state.clone();
         let span = next.spans.remove(place);

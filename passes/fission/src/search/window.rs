@@ -1,4 +1,4 @@
-//! A stretch of a graph as a graph of its own, so that estimating its tiles takes time in proportion to the stretch.
+//! A fused chain of a graph as a graph of its own, so that estimating its tiles takes time in proportion to the fused chain.
 
 use std::ops::Range;
 
@@ -16,20 +16,20 @@ use crate::{Exactness, FissionError};
 /// Ops of a graph between an op for each tensor that was made before and an op that reads all that is needed later.
 pub(super) struct Window {
     graph: Graph,
-    /// The ops of the stretch, by their places in `graph`.
+    /// The ops of the fused chain, by their places in `graph`.
     ops: Range<usize>,
-    /// Bytes that are alive all the time and that no op of the stretch touches.
+    /// Bytes that are alive all the time and that no op of the fused chain touches.
     across: u64,
 }
 
-/// What a stretch takes by itself.
+/// What a fused chain takes by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Taken {
-    /// The most bytes alive in the whole graph while the stretch runs.
+    /// The most bytes alive in the whole graph while the fused chain runs.
     pub(super) level: u64,
-    /// The op of the stretch that takes them, by its place in the stretch.
+    /// The op of the fused chain that takes them, by its place in the fused chain.
     pub(super) at: usize,
-    /// Nanoseconds, of the stretch and of the two ends of its window.
+    /// Nanoseconds, of the fused chain and of the two ends of its window.
     pub(super) time: u64,
 }
 
@@ -78,12 +78,12 @@ impl Window {
         })
     }
 
-    /// The stretch whole.
+    /// The fused chain whole.
     pub(super) fn whole(&self, costs: &mut Costs<'_>) -> Option<Taken> {
         self.taken(&Layout::of(&self.graph).ok()?, None, Exactness::Any, costs)
     }
 
-    /// The stretch in tiles as `span` says; its ends do not count.
+    /// The fused chain in tiles as `span` says; its ends do not count.
     pub(super) fn tiled(&self, span: Span, exactness: Exactness, costs: &mut Costs<'_>) -> Option<Taken> {
         let span = Span {
             first: OpId::new(self.ops.start),

@@ -1,15 +1,15 @@
-//! Stretches of several ops: modes, pieces of one axis read along another, clones, and what does not fit.
+//! Fused chains of several ops: modes, pieces of one axis read along another, clones, and what does not fit.
 
 use proptest::prelude::*;
 use remat_fission::{
-    Again, Axis, Exactness, FissionError, Mode, Stretch, Tiling, Within, apply, is_limited_by_threads,
+    Again, Axis, Exactness, FissionError, FusedChain, Mode, Tiling, Within, apply, is_limited_by_threads,
 };
 use remat_ir::Graph;
 
 use crate::net::{Net, int, ints};
 
-fn stretch(first: &str, last: &str, tiles: u32, axis: Axis, mode: Mode) -> Stretch {
-    Stretch {
+fn fused_chain(first: &str, last: &str, tiles: u32, axis: Axis, mode: Mode) -> FusedChain {
+    FusedChain {
         first: first.to_owned(),
         last: last.to_owned(),
         tiles,
@@ -61,9 +61,9 @@ proptest! {
         strides in prop::collection::vec(1i64..3, 5),
         tiles in 2u32..5,
         axis in prop::sample::select(vec![Axis::Rows, Axis::Columns]),
-        mode in prop::sample::select(vec![Mode::Carry, Mode::Again, Mode::Bottlenecks]),
+        mode in prop::sample::select(vec![Mode::LineBuffer, Mode::Recompute, Mode::Hybrid]),
         adds in any::<bool>(),
-        columns in prop::option::of((2u32..4, prop::sample::select(vec![Mode::Carry, Mode::Again]))),
+        columns in prop::option::of((2u32..4, prop::sample::select(vec![Mode::LineBuffer, Mode::Recompute]))),
     ) {
         let mut net = Net::default();
         let mut at = net.input("x", &[1, 2, size, size]);
@@ -78,13 +78,13 @@ proptest! {
         let last = net.op("last", "Relu", &[at], &[]);
         net.output(last);
         let done = match columns {
-            None => net.check_stretch("conv0", "last", tiles, axis, mode),
+            None => net.check_fused_chain("conv0", "last", tiles, axis, mode),
             Some((columns, within)) => net.check(&grid("conv0", "last", [tiles, columns], [mode, within])),
         };
         if let Err(error) = done {
             // Only where there are too few rows, or a tile would lie in the padding.
             prop_assert!(matches!(error, FissionError::NoAxis { .. } | FissionError::NotSplit(_)), "{error}");
-            prop_assert!(net.check_stretch("last", "last", 2, axis, mode).is_ok() || size < 20);
+            prop_assert!(net.check_fused_chain("last", "last", 2, axis, mode).is_ok() || size < 20);
         }
     }
 }
@@ -101,9 +101,13 @@ fn carried_rows_are_computed_once_and_again_is_computed_twice() {
         let parts = parts.filter(|part| part.of == "conv1");
         parts.map(|part| part.ranges[2].end - part.ranges[2].start).sum()
     };
-    let carried = net.check_stretch("conv1", "pool1", 4, Axis::Rows, Mode::Carry).unwrap();
+    let carried = net
+        .check_fused_chain("conv1", "pool1", 4, Axis::Rows, Mode::LineBuffer)
+        .unwrap();
     assert_eq!(rows(&carried), 16);
-    let again = net.check_stretch("conv1", "pool1", 4, Axis::Rows, Mode::Again).unwrap();
+    let again = net
+        .check_fused_chain("conv1", "pool1", 4, Axis::Rows, Mode::Recompute)
+        .unwrap();
     assert_eq!(rows(&again), 16 + 3 * 2);
 }
 
@@ -113,9 +117,9 @@ fn pieces_are_joined_only_where_all_is_needed() {
     // Rows of conv1 go to rows of pool1; the skip is read in pieces later, so nothing is joined but tiles and line buffers.
     let tiling = Tiling {
         again: Vec::new(),
-        stretches: vec![
-            stretch("conv1", "pool1", 2, Axis::Rows, Mode::Carry),
-            stretch("both", "conv6", 2, Axis::Rows, Mode::Again),
+        fused_chains: vec![
+            fused_chain("conv1", "pool1", 2, Axis::Rows, Mode::LineBuffer),
+            fused_chain("both", "conv6", 2, Axis::Rows, Mode::Recompute),
         ],
     };
     let tiled = net.check(&tiling).unwrap();
@@ -149,9 +153,9 @@ fn rows_are_taken_out_of_pieces_of_channels() {
     net.output(c);
     let tiling = Tiling {
         again: Vec::new(),
-        stretches: vec![
-            stretch("expand", "depthwise", 2, Axis::Channels, Mode::Carry),
-            stretch("project", "project", 4, Axis::Rows, Mode::Carry),
+        fused_chains: vec![
+            fused_chain("expand", "depthwise", 2, Axis::Channels, Mode::LineBuffer),
+            fused_chain("project", "project", 4, Axis::Rows, Mode::LineBuffer),
         ],
     };
     let tiled = net.check(&tiling).unwrap();
@@ -175,7 +179,9 @@ fn what_a_tile_needs_whole_runs_before() {
     let weights = net.op("weights", "Softmax", &[scores], &[("axis", int(-1))]);
     let y = net.op("y", "MatMul", &[weights, k], &[]);
     net.output(y);
-    let tiled = net.check_stretch("q", "y", 3, Axis::QueryRows, Mode::Carry).unwrap();
+    let tiled = net
+        .check_fused_chain("q", "y", 3, Axis::QueryRows, Mode::LineBuffer)
+        .unwrap();
     let names: Vec<&str> = tiled.ops.iter().map(|op| op.name.as_str()).collect();
     assert!(names.contains(&"k") && names.contains(&"scores_tile2"), "{names:?}");
 }
@@ -183,16 +189,16 @@ fn what_a_tile_needs_whole_runs_before() {
 #[test]
 fn a_skip_made_again_is_tiled_with_its_reader() {
     let net = unet(2, 16);
-    for mode in [Mode::Carry, Mode::Again] {
+    for mode in [Mode::LineBuffer, Mode::Recompute] {
         let tiling = Tiling {
             again: vec![Again {
                 first: "conv1".into(),
                 last: "relu2".into(),
                 before: "both".into(),
             }],
-            stretches: vec![
-                stretch("conv1", "pool1", 4, Axis::Rows, mode),
-                stretch("conv1_again", "conv6", 4, Axis::Rows, mode),
+            fused_chains: vec![
+                fused_chain("conv1", "pool1", 4, Axis::Rows, mode),
+                fused_chain("conv1_again", "conv6", 4, Axis::Rows, mode),
             ],
         };
         let tiled = net.check(&tiling).unwrap();
@@ -222,10 +228,10 @@ fn grid(first: &str, last: &str, [rows, columns]: [u32; 2], modes: [Mode; 2]) ->
         axis: Axis::Columns,
         mode: modes[1],
     };
-    let rows = stretch(first, last, rows, Axis::Rows, modes[0]);
+    let rows = fused_chain(first, last, rows, Axis::Rows, modes[0]);
     Tiling {
         again: Vec::new(),
-        stretches: vec![Stretch {
+        fused_chains: vec![FusedChain {
             within: Some(within),
             ..rows
         }],
@@ -234,8 +240,8 @@ fn grid(first: &str, last: &str, [rows, columns]: [u32; 2], modes: [Mode; 2]) ->
 
 #[test]
 fn rows_run_in_tiles_along_columns() {
-    for mode in [Mode::Carry, Mode::Again, Mode::Bottlenecks] {
-        for within in [Mode::Carry, Mode::Again] {
+    for mode in [Mode::LineBuffer, Mode::Recompute, Mode::Hybrid] {
+        for within in [Mode::LineBuffer, Mode::Recompute] {
             for tiles in [[2, 2], [4, 2], [2, 3]] {
                 for (first, last) in [("conv1", "pool1"), ("conv1", "relu2"), ("both", "conv6")] {
                     let tiled = unet(2, 16).check(&grid(first, last, tiles, [mode, within])).unwrap();
@@ -263,7 +269,7 @@ fn only_bottlenecks_are_kept() {
     }
     net.output(at);
     let tiled = net
-        .check_stretch("expand0", "project1", 4, Axis::Rows, Mode::Bottlenecks)
+        .check_fused_chain("expand0", "project1", 4, Axis::Rows, Mode::Hybrid)
         .unwrap();
     let rows = |of: &str| -> u64 {
         let convolutions = tiled.ops.iter().filter(|op| op.op_type == "Conv");
@@ -281,7 +287,7 @@ fn only_bottlenecks_are_kept() {
 fn patches_of_the_input_are_sliced_along_both_axes_at_once() {
     let net = unet(2, 16);
     let tiled = net
-        .check(&grid("conv1", "relu1", [2, 2], [Mode::Again, Mode::Again]))
+        .check(&grid("conv1", "relu1", [2, 2], [Mode::Recompute, Mode::Recompute]))
         .unwrap();
     let of_input = |op: &&remat_ir::Op| op.op_type == "Slice" && op.parts.iter().flatten().any(|part| part.of == "x");
     let sizes: Vec<u64> = tiled
@@ -298,11 +304,11 @@ fn patches_of_the_input_are_sliced_along_both_axes_at_once() {
 fn a_grid_has_two_axes_of_two_tiles_at_least() {
     let net = unet(2, 16);
     let few = net
-        .check(&grid("conv1", "pool1", [2, 1], [Mode::Again; 2]))
+        .check(&grid("conv1", "pool1", [2, 1], [Mode::Recompute; 2]))
         .unwrap_err();
     assert!(few.to_string().contains('1'), "{few}");
-    let mut same = grid("conv1", "pool1", [2, 2], [Mode::Again; 2]);
-    same.stretches[0].axis = Axis::Columns;
+    let mut same = grid("conv1", "pool1", [2, 2], [Mode::Recompute; 2]);
+    same.fused_chains[0].axis = Axis::Columns;
     assert!(net.check(&same).is_err());
 }
 
@@ -310,32 +316,34 @@ fn a_grid_has_two_axes_of_two_tiles_at_least() {
 fn tilings_that_do_not_fit_are_refused_and_name_the_op() {
     let net = unet(2, 16);
     let refused = |tiling: &Tiling| net.check(tiling).unwrap_err().to_string();
-    let one = |stretch: Stretch| Tiling {
+    let one = |fused_chain: FusedChain| Tiling {
         again: Vec::new(),
-        stretches: vec![stretch],
+        fused_chains: vec![fused_chain],
     };
-    let missing = refused(&one(stretch("nobody", "conv1", 2, Axis::Rows, Mode::Carry)));
+    let missing = refused(&one(fused_chain("nobody", "conv1", 2, Axis::Rows, Mode::LineBuffer)));
     assert!(missing.contains("`nobody`"), "{missing}");
-    let backwards = refused(&one(stretch("pool1", "conv1", 2, Axis::Rows, Mode::Carry)));
+    let backwards = refused(&one(fused_chain("pool1", "conv1", 2, Axis::Rows, Mode::LineBuffer)));
     assert!(
         backwards.contains("`pool1`") && backwards.contains("`conv1`"),
         "{backwards}"
     );
-    let few = refused(&one(stretch("conv1", "pool1", 1, Axis::Rows, Mode::Carry)));
+    let few = refused(&one(fused_chain("conv1", "pool1", 1, Axis::Rows, Mode::LineBuffer)));
     assert!(few.contains('1'), "{few}");
-    let many = refused(&one(stretch("conv1", "pool1", 9, Axis::Rows, Mode::Carry)));
+    let many = refused(&one(fused_chain("conv1", "pool1", 9, Axis::Rows, Mode::LineBuffer)));
     assert!(many.contains("`pool1`") && many.contains('9'), "{many}");
-    let joined = refused(&one(stretch("both", "both", 2, Axis::Channels, Mode::Carry)));
+    let joined = refused(&one(fused_chain("both", "both", 2, Axis::Channels, Mode::LineBuffer)));
     assert!(joined.contains("`both`"), "{joined}");
     let overlap = Tiling {
         again: Vec::new(),
-        stretches: vec![
-            stretch("conv1", "conv2", 2, Axis::Rows, Mode::Carry),
-            stretch("conv2", "pool1", 2, Axis::Rows, Mode::Carry),
+        fused_chains: vec![
+            fused_chain("conv1", "conv2", 2, Axis::Rows, Mode::LineBuffer),
+            fused_chain("conv2", "pool1", 2, Axis::Rows, Mode::LineBuffer),
         ],
     };
     assert!(refused(&overlap).contains("`conv2`"));
-    let tiled = net.check_stretch("conv1", "pool1", 2, Axis::Rows, Mode::Carry).unwrap();
+    let tiled = net
+        .check_fused_chain("conv1", "pool1", 2, Axis::Rows, Mode::LineBuffer)
+        .unwrap();
     let twice = apply(&tiled, &Tiling::default(), Exactness::Any);
     assert!(matches!(twice, Err(FissionError::AlreadyTiled(_))));
 }
@@ -349,7 +357,7 @@ fn other_bits_are_refused_unless_they_are_permitted() {
     net.output(y);
     let in_tiles = |tiles| Tiling {
         again: Vec::new(),
-        stretches: vec![stretch("y", "y", tiles, Axis::Rows, Mode::Carry)],
+        fused_chains: vec![fused_chain("y", "y", tiles, Axis::Rows, Mode::LineBuffer)],
     };
     let apply = |tiles, exactness| apply(&net.graph(), &in_tiles(tiles), exactness);
     let exact = |threads| Exactness::Exact { threads };
@@ -366,7 +374,7 @@ fn other_bits_are_refused_unless_they_are_permitted() {
 #[test]
 fn a_tiled_graph_in_words() {
     let tiled = unet(2, 8)
-        .check_stretch("conv1", "pool1", 2, Axis::Rows, Mode::Carry)
+        .check_fused_chain("conv1", "pool1", 2, Axis::Rows, Mode::LineBuffer)
         .unwrap();
     insta::assert_snapshot!(tiled.to_string());
 }

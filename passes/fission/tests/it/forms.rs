@@ -1,6 +1,6 @@
 //! Tiles in the forms in which ONNX Runtime computes ops at `ENABLE_ALL`.
 
-use remat_fission::{Again, Axis, Exactness, FissionError, Mode, Stretch, Tiling, apply};
+use remat_fission::{Again, Axis, Exactness, FissionError, FusedChain, Mode, Tiling, apply};
 use remat_ir::{Graph, TensorId};
 
 use crate::net::{Net, ints};
@@ -45,19 +45,19 @@ fn again(first: &str, before: &str) -> Tiling {
             last: first.to_owned(),
             before: before.to_owned(),
         }],
-        stretches: Vec::new(),
+        fused_chains: Vec::new(),
     }
 }
 
 fn rows(first: &str, last: &str) -> Tiling {
     Tiling {
         again: Vec::new(),
-        stretches: vec![Stretch {
+        fused_chains: vec![FusedChain {
             first: first.to_owned(),
             last: last.to_owned(),
             tiles: 2,
             axis: Axis::Rows,
-            mode: Mode::Carry,
+            mode: Mode::LineBuffer,
             within: None,
         }],
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use remat_fission::{Axis, Exactness, FissionError, Mode, Stretch, Tiling, apply};
+use remat_fission::{Axis, Exactness, FissionError, FusedChain, Mode, Tiling, apply};
 use remat_ir::{Attribute, ElementType, Graph, GraphBuilder, OpSpec, Placement, ResultSpec, TensorId, ValueType};
 use remat_operators::operator;
 use remat_testing::{Array, evaluate_all, evaluate_op};
@@ -177,8 +177,8 @@ impl Net {
         Ok(tiled)
     }
 
-    /// [`Net::check`] of one stretch.
-    pub(crate) fn check_stretch(
+    /// [`Net::check`] of one fused chain.
+    pub(crate) fn check_fused_chain(
         &self,
         first: &str,
         last: &str,
@@ -186,7 +186,7 @@ impl Net {
         axis: Axis,
         mode: Mode,
     ) -> Result<Graph, FissionError> {
-        let stretch = Stretch {
+        let fused_chain = FusedChain {
             first: first.to_owned(),
             last: last.to_owned(),
             tiles,
@@ -196,7 +196,7 @@ impl Net {
         };
         self.check(&Tiling {
             again: Vec::new(),
-            stretches: vec![stretch],
+            fused_chains: vec![fused_chain],
         })
     }
 }

@@ -10,8 +10,8 @@ use crate::net::{Net, int, ints, text};
 fn tiles(net: &Net, axis: Axis) -> bool {
     let mut possible = false;
     for tiles in [2, 3] {
-        for mode in [Mode::Carry, Mode::Again] {
-            possible |= net.check_stretch("y", "y", tiles, axis, mode).is_ok();
+        for mode in [Mode::LineBuffer, Mode::Recompute] {
+            possible |= net.check_fused_chain("y", "y", tiles, axis, mode).is_ok();
         }
     }
     possible
@@ -116,14 +116,14 @@ proptest! {
         net.output(y);
         let first = if fused { "s" } else { "y0" };
         for axis in IMAGES {
-            for mode in [Mode::Carry, Mode::Again] {
+            for mode in [Mode::LineBuffer, Mode::Recompute] {
                 for tiles in [2, 3] {
-                    let _ = net.check_stretch(first, "y", tiles, axis, mode);
+                    let _ = net.check_fused_chain(first, "y", tiles, axis, mode);
                 }
             }
         }
-        prop_assert!(net.check_stretch(first, "y", 2, Axis::Batch, Mode::Again).is_ok());
-        prop_assert!(net.check_stretch(first, "y", 2, Axis::Channels, Mode::Again).is_ok() || group == 4 && fused);
+        prop_assert!(net.check_fused_chain(first, "y", 2, Axis::Batch, Mode::Recompute).is_ok());
+        prop_assert!(net.check_fused_chain(first, "y", 2, Axis::Channels, Mode::Recompute).is_ok() || group == 4 && fused);
     }
 
     #[test]
@@ -343,7 +343,7 @@ fn reshaped_axes_are_found_where_as_much_stands_before_them() {
         net.output(out);
         let all = [Axis::Batch, Axis::Channels, Axis::Rows, Axis::Columns];
         let possible = |axis: &Axis| {
-            let tiled = net.check_stretch("z", "out", 2, *axis, Mode::Carry);
+            let tiled = net.check_fused_chain("z", "out", 2, *axis, Mode::LineBuffer);
             tiled.is_ok_and(|tiled| tiled.ops.iter().any(|op| op.name == "z_tile1"))
         };
         all.into_iter().filter(possible).collect::<Vec<_>>()
@@ -383,8 +383,14 @@ fn axes_of_one_row_come_and_go() {
     let c = net.op("c", "Unsqueeze", &[b, axes], &[]);
     let d = net.op("d", "Flatten", &[c], &[("axis", int(1))]);
     net.output(d);
-    assert!(net.check_stretch("a", "d", 2, Axis::Batch, Mode::Carry).is_ok());
-    assert!(net.check_stretch("a", "c", 2, Axis::Channels, Mode::Carry).is_ok());
+    assert!(
+        net.check_fused_chain("a", "d", 2, Axis::Batch, Mode::LineBuffer)
+            .is_ok()
+    );
+    assert!(
+        net.check_fused_chain("a", "c", 2, Axis::Channels, Mode::LineBuffer)
+            .is_ok()
+    );
 }
 
 #[test]
@@ -401,7 +407,7 @@ fn gathered_rows_of_unknown_indices_and_tuples_follow_the_indices() {
     let looked_up = net.op("z", "Gather", &[table, zeros], &[]);
     net.output(looked_up);
     for axis in [Axis::Batch, Axis::Tokens] {
-        let done = net.check_stretch("z", "z", 2, axis, Mode::Again);
+        let done = net.check_fused_chain("z", "z", 2, axis, Mode::Recompute);
         assert_eq!(done.is_ok(), axis == Axis::Batch);
     }
 }

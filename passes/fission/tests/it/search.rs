@@ -1,7 +1,7 @@
 //! The search on a small network.
 
 use remat_cost::{Device, ProblemOptions, analytic, no_bodies, problem};
-use remat_fission::{Axis, Exactness, Mode, SearchOptions, Stretch, Tiling, apply, bound, search};
+use remat_fission::{Axis, Exactness, FusedChain, Mode, SearchOptions, Tiling, apply, bound, search};
 use remat_ir::{ElementType, Graph, GraphBuilder, OpSpec, Placement, ResultSpec, ValueType};
 use remat_operators::share_overwritten;
 use remat_plan::{Accounting, OrderMode, baseline};
@@ -22,7 +22,7 @@ fn the_peak_of_a_unet_falls_and_every_tiling_of_the_front_computes_the_same() {
     let net = unet(8, 32);
     let report = search(&net.graph(), &options(&device)).unwrap();
     let (first, last) = (&report.front[0], &report.front[report.front.len() - 1]);
-    assert!(first.tiling.stretches.is_empty() && first.time_ppm == 1_000_000);
+    assert!(first.tiling.fused_chains.is_empty() && first.time_ppm == 1_000_000);
     assert!(last.peak * 10 < first.peak * 7, "{} of {}", last.peak, first.peak);
     for pair in report.front.windows(2) {
         assert!(pair[0].peak > pair[1].peak && pair[0].time_ppm < pair[1].time_ppm);
@@ -57,8 +57,8 @@ fn what_is_not_allowed_is_not_found() {
     assert!(report.front.len() > 1);
     for candidate in &report.front {
         assert!(candidate.tiling.again.is_empty());
-        for stretch in &candidate.tiling.stretches {
-            assert_eq!((stretch.axis, stretch.tiles), (Axis::Columns, 2));
+        for fused_chain in &candidate.tiling.fused_chains {
+            assert_eq!((fused_chain.axis, fused_chain.tiles), (Axis::Columns, 2));
         }
         assert!(apply(&graph, &candidate.tiling, Exactness::Exact { threads: 1 }).is_ok());
     }
@@ -92,16 +92,16 @@ fn peak(graph: &Graph, tiling: &Tiling, device: &Device) -> Option<u64> {
     Some(replay(&problem, &baseline(&problem)).unwrap().peak)
 }
 
-/// Every set of stretches of ops from `first` on that do not overlap, with those of `set` before them.
-fn every_set(names: &[String], first: usize, set: &mut Vec<Stretch>, visit: &mut impl FnMut(&[Stretch])) {
+/// Every set of fused chains of ops from `first` on that do not overlap, with those of `set` before them.
+fn every_set(names: &[String], first: usize, set: &mut Vec<FusedChain>, visit: &mut impl FnMut(&[FusedChain])) {
     if first == names.len() {
         return visit(set);
     }
     every_set(names, first + 1, set, visit);
     for last in first..names.len() {
         for tiles in [2, 4] {
-            for mode in [Mode::Carry, Mode::Again] {
-                set.push(Stretch {
+            for mode in [Mode::LineBuffer, Mode::Recompute] {
+                set.push(FusedChain {
                     first: names[first].clone(),
                     last: names[last].clone(),
                     tiles,
@@ -117,7 +117,7 @@ fn every_set(names: &[String], first: usize, set: &mut Vec<Stretch>, visit: &mut
 }
 
 #[test]
-fn no_set_of_stretches_of_a_chain_has_a_lower_peak() {
+fn no_set_of_fused_chains_of_a_chain_has_a_lower_peak() {
     let device = Device::preset("cortex-m7").unwrap();
     let chains: [&[(usize, i64)]; 3] = [
         &[(12, 1), (2, 2), (16, 1), (3, 1)],
@@ -138,10 +138,10 @@ fn no_set_of_stretches_of_a_chain_has_a_lower_peak() {
         let graph = net.graph();
         let names: Vec<String> = graph.ops.iter().map(|op| op.name.clone()).collect();
         let mut least = u64::MAX;
-        every_set(&names, 0, &mut Vec::new(), &mut |stretches| {
+        every_set(&names, 0, &mut Vec::new(), &mut |fused_chains| {
             let tiling = Tiling {
                 again: Vec::new(),
-                stretches: stretches.to_vec(),
+                fused_chains: fused_chains.to_vec(),
             };
             least = peak(&graph, &tiling, &device).map_or(least, |peak| least.min(peak));
         });
@@ -189,7 +189,13 @@ fn patches_take_less_than_rows() {
     };
     let (rows, patches) = (lowest(false), lowest(true));
     assert!(patches.peak * 4 < rows.peak * 3, "{patches:?} {rows:?}");
-    assert!(patches.tiling.stretches.iter().any(|stretch| stretch.within.is_some()));
+    assert!(
+        patches
+            .tiling
+            .fused_chains
+            .iter()
+            .any(|fused_chain| fused_chain.within.is_some())
+    );
     assert_eq!(peak(&graph, &patches.tiling, &device), Some(patches.peak));
     net.check(&patches.tiling).unwrap();
 }

@@ -29,13 +29,13 @@ struct LowerPass : PassWrapper<LowerPass, InterfacePass<FunctionOpInterface>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerPass)
 
   StringRef getArgument() const final { return "remat-lower"; }
-  StringRef getDescription() const final { return "Take fences and markers out, and give every destination an allocation of its own"; }
+  StringRef getDescription() const final { return "Take optimization barriers and markers out, and give every destination an allocation of its own"; }
   void getDependentDialects(DialectRegistry &registry) const final { registry.insert<bufferization::BufferizationDialect>(); }
 
   LowerPass() = default;
   LowerPass(const LowerPass &other) : PassWrapper(other) {}
 
-  Option<std::string> barriers{*this, "barriers", llvm::cl::desc("what takes the place of fences: none, or stablehlo (default: none)"),
+  Option<std::string> barriers{*this, "barriers", llvm::cl::desc("what takes the place of optimization barriers: none, or stablehlo (default: none)"),
                                llvm::cl::init("none")};
 
   void runOnOperation() final {

@@ -40,7 +40,7 @@ struct OptionText {
 };
 
 /// What a pass found out about a function.
-struct Figures {
+struct PassStatistics {
   uint64_t peakBefore;
   uint64_t peakAfter;
   uint64_t recomputes;
@@ -52,7 +52,7 @@ struct Figures {
   uint64_t others;
 };
 
-using Run = bool (*)(int32_t job, MlirOperation function, const OptionText *options, size_t count, Figures *figures);
+using Run = bool (*)(int32_t job, MlirOperation function, const OptionText *options, size_t count, PassStatistics *figures);
 
 /// The Rust side.
 Run run = nullptr;
@@ -82,13 +82,13 @@ struct FunctionPass : PassWrapper<Derived, On> {
     for (const Pass::Option<std::string> *option : static_cast<Derived *>(this)->texts())
       if (option->hasValue() || !option->getValue().empty())
         given.push_back({option->ArgStr.data(), option->ArgStr.size(), option->getValue().data(), option->getValue().size()});
-    Figures figures{};
+    PassStatistics figures{};
     if (!run(static_cast<int32_t>(function ? job : Job::Module), wrap(op), given.data(), given.size(), &figures))
       return this->signalPassFailure();
     static_cast<Derived *>(this)->record(figures);
   }
 
-  void record(const Figures &) {}
+  void record(const PassStatistics &) {}
 };
 
 #define REMAT_OPTION(member, argument, description)                                                                                      \
@@ -143,7 +143,7 @@ struct RematPass : FunctionPass<RematPass, Job::Rematerialize, OperationPass<>> 
             &maxComputes, &paging, &tierCapacity, &objective, &deadline, &fission, &tiles, &dealloc, &remarks, &profile, &device, &dynamicExtent};
   }
 
-  void record(const Figures &figures) {
+  void record(const PassStatistics &figures) {
     peakBefore += figures.peakBefore;
     peakAfter += figures.peakAfter;
     recomputes += figures.recomputes;
@@ -186,7 +186,7 @@ struct PlacePass : FunctionPass<PlacePass, Job::Place> {
 
   SmallVector<const Pass::Option<std::string> *> texts() { return {&block, &timeLimit, &stepLimit, &seed, &remarks}; }
 
-  void record(const Figures &figures) {
+  void record(const PassStatistics &figures) {
     blockBytes += figures.block;
     load += figures.load;
     placed += figures.placed;

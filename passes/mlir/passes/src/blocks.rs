@@ -31,7 +31,7 @@ fn check_place<'c>(block: &BlockViews<'c>, view: &ViewOfBlock<'c>) -> Result<(),
     }
     if !view.offset.is_multiple_of(view.alignment.max(1)) {
         let why = format!(
-            "offset {} is no multiple of {}, to which the elements have to be aligned",
+            "offset {} is not a multiple of {}, to which the elements have to be aligned",
             view.offset, view.alignment
         );
         return Err(view.fault(why).into());

@@ -242,7 +242,7 @@ impl<'c> Placed<'c> {
             .collect();
         let blocks = blocks.into_iter().zip(beside).map(|(block, (outside, copies))| {
             let storages = block.model.problem().storages.iter();
-            let kept = storages.filter(|storage| storage.role == StorageRole::Kept);
+            let kept = storages.filter(|storage| storage.role == StorageRole::LiveOut);
             let end = kept.map(|storage| storage.bytes).fold(copies, u64::saturating_add);
             Self { block, outside, end }
         });

@@ -25,7 +25,7 @@ struct OptionText {
 /// What a pass found out about a function.
 #[repr(C)]
 #[derive(Default)]
-struct Figures {
+struct PassStatistics {
     peak_before: u64,
     peak_after: u64,
     recomputes: u64,
@@ -37,7 +37,7 @@ struct Figures {
     others: u64,
 }
 
-impl Figures {
+impl PassStatistics {
     /// Adds what became of a function.
     fn add(&mut self, report: &FunctionReport) {
         self.peak_before = self.peak_before.saturating_add(report.baseline_peak);
@@ -54,7 +54,7 @@ struct RawOperation {
     pointer: *mut c_void,
 }
 
-type Run = unsafe extern "C" fn(i32, RawOperation, *const OptionText, usize, *mut Figures) -> bool;
+type Run = unsafe extern "C" fn(i32, RawOperation, *const OptionText, usize, *mut PassStatistics) -> bool;
 
 unsafe extern "C" {
     fn rematRegisterPasses(run: Run);
@@ -91,7 +91,7 @@ unsafe extern "C" fn run(
     function: RawOperation,
     options: *const OptionText,
     count: usize,
-    figures: *mut Figures,
+    figures: *mut PassStatistics,
 ) -> bool {
     let function_pointer = function.pointer;
     // SAFETY: the caller says so; of a module it is asked for nothing but diagnostics.
@@ -144,14 +144,14 @@ const MODULE: i32 = 4;
 fn whole_module<'c>(
     functions: Vec<Function<'c>>,
     options: &[(&str, &str)],
-) -> Result<Figures, (Function<'c>, PassError<'c>)> {
+) -> Result<PassStatistics, (Function<'c>, PassError<'c>)> {
     let Some(&first) = functions.first() else {
-        return Ok(Figures::default());
+        return Ok(PassStatistics::default());
     };
     let mut own = PassOptions::default();
     set_all(options, |name, value| own.set(name, value)).map_err(|error| (first, error.into()))?;
     let reports = rematerialize_module(functions, &own)?;
-    let mut figures = Figures::default();
+    let mut figures = PassStatistics::default();
     for report in &reports {
         figures.add(report);
     }
@@ -159,13 +159,13 @@ fn whole_module<'c>(
 }
 
 /// The numbers are those of `Job` in C++.
-fn dispatch<'c>(job: i32, function: Function<'c>, options: &[(&str, &str)]) -> Result<Figures, PassError<'c>> {
+fn dispatch<'c>(job: i32, function: Function<'c>, options: &[(&str, &str)]) -> Result<PassStatistics, PassError<'c>> {
     match job {
         0 => {
             let mut own = PassOptions::default();
             set_all(options, |name, value| own.set(name, value))?;
             let report = rematerialize(function, &own)?;
-            let mut figures = Figures::default();
+            let mut figures = PassStatistics::default();
             figures.add(&report);
             Ok(figures)
         }
@@ -173,25 +173,25 @@ fn dispatch<'c>(job: i32, function: Function<'c>, options: &[(&str, &str)]) -> R
             let mut own = ModelOptions::default();
             set_all(options, |name, value| own.set(name, value))?;
             annotate(function, &own)?;
-            Ok(Figures::default())
+            Ok(PassStatistics::default())
         }
         2 => {
             let mut own = PlaceOptions::default();
             set_all(options, |name, value| own.set(name, value))?;
             let report = place(function, &own)?;
-            Ok(Figures {
+            Ok(PassStatistics {
                 block: report.block,
                 load: report.load,
                 placed: report.placed as u64,
                 others: report.others as u64,
-                ..Figures::default()
+                ..PassStatistics::default()
             })
         }
         _ => {
             let mut own = VerifyOptions::default();
             set_all(options, |name, value| own.set(name, value))?;
             verify(function, &own)?;
-            Ok(Figures::default())
+            Ok(PassStatistics::default())
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::report::FunctionReport;
 use crate::{PassError, PassOptions};
 
 /// What became of a function with its plan, and the budget in bytes.
-type Found = (FunctionReport, Option<u64>);
+type Scheduled = (FunctionReport, Option<u64>);
 
 /// How often a plan is sought again for less where its lowering takes more than the budget.
 const ATTEMPTS: u32 = 3;
@@ -27,8 +27,8 @@ const ATTEMPTS: u32 = 3;
 pub(crate) fn best<'c>(
     function: Function<'c>,
     options: &PassOptions,
-    planned: impl Fn(Function<'c>, &PassOptions) -> Result<Found, PassError<'c>>,
-) -> Result<Found, PassError<'c>> {
+    planned: impl Fn(Function<'c>, &PassOptions) -> Result<Scheduled, PassError<'c>>,
+) -> Result<Scheduled, PassError<'c>> {
     let Some(before) = function.lowered_peak() else {
         return planned(function, options);
     };
@@ -117,7 +117,7 @@ pub(crate) fn best<'c>(
 /// Whether a plan is worth having: it takes no more than the function as it was, and what runs again is needed for that.
 fn pays(report: &FunctionReport, peak: u64, before: u64, limit: Option<u64>) -> bool {
     let fits = |peak: u64| limit.is_none_or(|limit| peak <= limit);
-    let is_free = report.recomputes == 0 && report.transfers == 0 && report.stretches == 0;
+    let is_free = report.recomputes == 0 && report.transfers == 0 && report.fused_chains == 0;
     let is_needed = limit.is_none() || !fits(before);
     fits(peak) && peak <= before && (is_free || (peak < before && is_needed))
 }

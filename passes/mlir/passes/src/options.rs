@@ -240,7 +240,8 @@ impl PassOptions {
                     .split(',')
                     .map(|number| number.trim().parse().ok().filter(|&number| number >= 2));
                 let numbers: Option<Vec<u32>> = numbers.collect();
-                let numbers = numbers.ok_or_else(|| because(format!("`{value}` is no list of numbers from 2 on")))?;
+                let numbers =
+                    numbers.ok_or_else(|| because(format!("`{value}` is not a list of numbers from 2 on")))?;
                 let fission = self.fission.as_mut();
                 fission
                     .ok_or_else(|| because("say `fission=exact` first".to_owned()))?

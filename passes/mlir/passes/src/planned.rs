@@ -25,10 +25,10 @@ pub(crate) struct Planned<'c> {
     pub(crate) bound: u64,
     /// Whether no plan for the block within its budget is shorter.
     pub(crate) optimal: bool,
-    /// Operations that run again, tensors that are brought back, and stretches in tiles, each counted where it stands.
+    /// Operations that run again, tensors that are brought back, and fused chains in tiles, each counted where it stands.
     pub(crate) recomputes: usize,
     pub(crate) transfers: usize,
-    pub(crate) stretches: usize,
+    pub(crate) fused_chains: usize,
 }
 
 impl<'c> Planned<'c> {
@@ -57,7 +57,7 @@ impl<'c> Planned<'c> {
                 .is_some_and(|certificate| certificate.status == Status::Optimal && certificate.is_final(order)),
             recomputes: solution.replay.recomputes,
             transfers: steps.filter(|step| matches!(step, Step::PageIn(_))).count(),
-            stretches: model.tiling().map_or(0, |tiling| tiling.stretches.len()),
+            fused_chains: model.tiling().map_or(0, |tiling| tiling.fused_chains.len()),
         }
     }
 

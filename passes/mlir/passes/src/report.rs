@@ -25,8 +25,8 @@ pub struct FunctionReport {
     pub recomputes: usize,
     /// How many tensors move to the second memory and back, each time counted.
     pub transfers: usize,
-    /// How many stretches of operations run tile by tile.
-    pub stretches: usize,
+    /// How many fused chains of operations run tile by tile.
+    pub fused_chains: usize,
 }
 
 impl FunctionReport {
@@ -45,7 +45,7 @@ impl FunctionReport {
             optimal: blocks.iter().all(|block| block.optimal),
             recomputes: count(|block| block.recomputes),
             transfers: count(|block| block.transfers),
-            stretches: count(|block| block.stretches),
+            fused_chains: count(|block| block.fused_chains),
         }
     }
 
@@ -61,7 +61,7 @@ impl FunctionReport {
             optimal: true,
             recomputes: 0,
             transfers: 0,
-            stretches: 0,
+            fused_chains: 0,
         }
     }
 
@@ -102,13 +102,13 @@ impl FunctionReport {
             1 => ", 1 tensor brought back from the second memory".to_owned(),
             count => format!(", {count} tensors brought back from the second memory"),
         };
-        let stretches = match self.stretches {
+        let fused_chains = match self.fused_chains {
             0 => String::new(),
-            1 => ", 1 stretch in tiles".to_owned(),
-            count => format!(", {count} stretches in tiles"),
+            1 => ", 1 fused chain in tiles".to_owned(),
+            count => format!(", {count} fused chains in tiles"),
         };
         format!(
-            "remat: peak {} -> {} bytes ({:.1} %), {} operation{} run again{transfers}{stretches}, estimated time +{:.2} %; {quality}",
+            "remat: peak {} -> {} bytes ({:.1} %), {} operation{} run again{transfers}{fused_chains}, estimated time +{:.2} %; {quality}",
             self.baseline_peak,
             self.peak,
             percent(self.peak, self.baseline_peak),

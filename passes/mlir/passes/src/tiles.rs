@@ -1,14 +1,14 @@
-//! Stretches of operations that run tile by tile.
+//! Fused chains of operations that run tile by tile.
 
 use remat::solver::SolveControl;
 use remat::{FissionRequest, LoadOptions, Model, SecondMemory};
 
 use crate::{PassError, PassOptions};
 
-/// Share of the time for finding stretches that run tile by tile.
+/// Share of the time for finding fused chains that run tile by tile.
 const TILING: f64 = 0.4;
 
-/// The function with those stretches tile by tile that pay.
+/// The function with those fused chains tile by tile that pay.
 pub(crate) fn in_tiles<'c>(
     whole: Model,
     fission: &FissionRequest,

@@ -32,7 +32,7 @@ pub(crate) trait Memory {
 /// What is known of the allocations of sessions. The layout is that of `remat_arena_figures` in C, and only ever grows at its end.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Figures {
+pub struct AllocationCounts {
     /// Runs that began as a plan does.
     pub runs: u64,
     /// Buffers that got their planned offset.
@@ -57,7 +57,7 @@ pub struct Figures {
     pub most_outside_bytes: u64,
 }
 
-impl Figures {
+impl AllocationCounts {
     /// Adds those of another session.
     pub(crate) fn add(&mut self, other: &Self) {
         self.runs += other.runs;
@@ -149,14 +149,14 @@ pub(crate) struct Blocks<M> {
     is_watched: bool,
     /// The first allocation that the plans did not serve, until it is told.
     misfit: Option<Misfit>,
-    figures: Figures,
+    figures: AllocationCounts,
 }
 
 impl<M: Memory> Blocks<M> {
     pub(crate) fn new(plans: Arc<Plans>, memory: M) -> Self {
-        let figures = Figures {
+        let figures = AllocationCounts {
             block_bytes: plans.block_bytes(),
-            ..Figures::default()
+            ..AllocationCounts::default()
         };
         Self {
             memory,
@@ -214,8 +214,8 @@ impl<M: Memory> Blocks<M> {
         unused.into_iter().for_each(|base| self.unmap(base));
     }
 
-    pub(crate) fn figures(&self) -> Figures {
-        Figures {
+    pub(crate) fn figures(&self) -> AllocationCounts {
+        AllocationCounts {
             blocks: self.blocks.len() as u64,
             ..self.figures
         }

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::ptr::null_mut;
 
 use crate::api::{Api, ApiBase, Status, version};
-use crate::blocks::Figures;
+use crate::blocks::AllocationCounts;
 use crate::cursor::Plans;
 use crate::messages::{Purpose, say};
 use crate::session::{Environment, Options, RecordedEvent, Session};
@@ -105,7 +105,7 @@ fn is_known(version: &str) -> bool {
 fn read(path: &str) -> Result<ArenaPlanFile, String> {
     let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !metadata.is_file() {
-        return Err("this is no regular file".to_owned());
+        return Err("this is not a regular file".to_owned());
     }
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
@@ -167,9 +167,9 @@ unsafe extern "C" fn log(
 /// # Safety
 /// `figures` points to that many bytes, aligned for 64-bit numbers.
 #[cfg_attr(arena_library, unsafe(no_mangle))]
-pub unsafe extern "C" fn remat_arena_stats(session: i64, figures: *mut Figures, bytes: usize) -> usize {
+pub unsafe extern "C" fn remat_arena_stats(session: i64, figures: *mut AllocationCounts, bytes: usize) -> usize {
     let sessions = Session::all();
-    let mut sum = Figures::default();
+    let mut sum = AllocationCounts::default();
     match usize::try_from(session) {
         Ok(place) => match sessions.get(place) {
             Some(session) => sum = session.state().blocks.figures(),
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn remat_arena_stats(session: i64, figures: *mut Figures, 
             .iter()
             .for_each(|session| sum.add(&session.state().blocks.figures())),
     }
-    let bytes = bytes.min(size_of::<Figures>());
+    let bytes = bytes.min(size_of::<AllocationCounts>());
     // SAFETY: the caller gives room for so many bytes, and the sum has them.
     unsafe { std::ptr::copy_nonoverlapping((&raw const sum).cast::<u8>(), figures.cast::<u8>(), bytes) };
     bytes

@@ -50,7 +50,7 @@ mod watch;
 
 #[cfg(target_os = "linux")]
 pub use api::ApiBase;
-pub use blocks::Figures;
+pub use blocks::AllocationCounts;
 #[cfg(target_os = "linux")]
 pub use entry::{RegisterCustomOps, remat_arena_events, remat_arena_stats};
 pub use plan::{ALIGNMENT, ArenaPlan, ArenaPlanFile, MOST_FILE_BYTES, PlanFileError, PlannedBuffer};

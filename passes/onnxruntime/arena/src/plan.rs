@@ -251,7 +251,7 @@ impl<'t> Lines<'t> {
     fn number(&self, text: &str, what: &str, most: u64) -> Result<u64, PlanFileError> {
         let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let value = text.parse().ok().filter(|&value: &u64| is_plain && value <= most);
-        value.ok_or_else(|| self.wrong(&format!("{what}: `{text}` is no number from 0 to {most}")))
+        value.ok_or_else(|| self.wrong(&format!("{what}: `{text}` is not a number from 0 to {most}")))
     }
 
     fn input(&self, text: &str) -> Result<(String, Vec<i64>), PlanFileError> {
@@ -292,7 +292,7 @@ impl<'t> Lines<'t> {
         };
         if let Some(offset) = offset {
             if !offset.is_multiple_of(ALIGNMENT) {
-                return Err(self.wrong(&format!("offset {offset} is no multiple of {ALIGNMENT}")));
+                return Err(self.wrong(&format!("offset {offset} is not a multiple of {ALIGNMENT}")));
             }
             if offset + bytes > block {
                 return Err(self.wrong(&format!("it ends at {}, the block at {block}", offset + bytes)));

@@ -124,7 +124,7 @@ impl fmt::Display for LeftOut {
         f.write_str(match self {
             Self::AnotherPlan => "a further plan",
             Self::OtherPlans => "other plans for the memory arena",
-            Self::Reserves => "room reserved for the memory arena",
+            Self::Reserves => "bytes reserved for the memory arena",
             Self::Strategies => "other lowering strategies",
             Self::ArenaPeaks => "memory with the memory arena on",
             Self::FurtherSeeds => "bits on further inputs",

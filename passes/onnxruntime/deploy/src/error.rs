@@ -25,16 +25,16 @@ pub enum DeployError {
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
     /// Something was to run, and there is nothing to run it in.
-    #[error("ONNX Runtime is not here: nothing can be measured")]
+    #[error("ONNX Runtime was not found: nothing can be measured")]
     NoRuntime,
     /// Only ONNX models run in ONNX Runtime.
-    #[error("`{path}` is no ONNX model: there is nothing to write for ONNX Runtime", path = shown(.path.display()))]
+    #[error("`{path}` is not an ONNX model: there is nothing to write for ONNX Runtime", path = shown(.path.display()))]
     NotForRuntime {
         /// The input.
         path: PathBuf,
     },
     /// The plan is one for what a runtime makes of the model, and there is no runtime.
-    #[error("the plan is for the graph that {by} makes of the model, and ONNX Runtime is not here")]
+    #[error("the plan is for the graph that {by} makes of the model, and ONNX Runtime was not found")]
     FusedPlan {
         /// The runtime with its version.
         by: String,
@@ -52,7 +52,7 @@ pub enum DeployError {
         rejected: Vec<Rejected>,
     },
     /// The time was over before a file was there that has the bits of the input.
-    #[error("the time was over before all lowering strategies were tried; rejected: {}", texts(.rejected))]
+    #[error("time limit reached before all lowering strategies were tried; rejected: {}", texts(.rejected))]
     NoTime {
         /// What was tried.
         rejected: Vec<Rejected>,
@@ -61,7 +61,7 @@ pub enum DeployError {
     #[error("no file was verified yet, so nothing is written")]
     Interrupted,
     /// The time was over while a file was simulated, and there is another one.
-    #[error("the time was over while a file was simulated")]
+    #[error("time limit reached while a file was simulated")]
     CutOff,
     /// The memory of a file cannot be planned, or its runs do not follow the plan.
     #[error(transparent)]
@@ -192,7 +192,7 @@ pub enum Rejection {
     #[error(transparent)]
     DoesNotRun(RuntimeError),
     /// An output has other bits than that of the model as it came.
-    #[error("output `{output}` has other bits on inputs of seed {seed}")]
+    #[error("output `{output}` differs bitwise on inputs of seed {seed}")]
     OutputDiffers {
         /// The first output that differs.
         output: String,
@@ -200,7 +200,7 @@ pub enum Rejection {
         seed: u64,
     },
     /// The file is not as the model as it came at another size of a dimension that is not fixed.
-    #[error("with {} it {outcome}, and the model as it came runs", dims_text(.dims))]
+    #[error("with {} it {outcome}, and the original model runs", dims_text(.dims))]
     OtherAtSize {
         /// The size.
         dims: BTreeMap<String, u64>,

@@ -175,7 +175,7 @@ impl<'b, 'a> Original<'b, 'a> {
     /// [`RuntimeError`] if it does not run here.
     pub(crate) fn measured(bench: &'b Bench<'b, 'a>) -> Result<Self, RuntimeError> {
         let started = Instant::now();
-        let detail = format!("1/{MEASUREMENTS}, the model as it came");
+        let detail = format!("1/{MEASUREMENTS}, the original model");
         let exact = bench.clock.untimed(Activity::Measure, &detail, || {
             run(
                 &bench.first_runner(),

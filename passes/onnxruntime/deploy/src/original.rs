@@ -31,13 +31,13 @@ pub fn open_model(
     let Some(((host, limits), unknown)) = runtime.zip(decided_by_data(&error)) else {
         return Err(error.into());
     };
-    tracing::info!(tensors = unknown.len(), "sizes that the data decides are measured");
+    tracing::info!(tensors = unknown.len(), "data-dependent sizes are measured");
     let measured = match sizes(host, limits, path, load, &unknown) {
         Ok(found) if !found.is_empty() => found,
         Ok(_) => return Err(error.into()),
         // What is wrong with the model says the error of the import better.
         Err(why) => {
-            tracing::warn!("sizes that the data decides were not measured: {why}");
+            tracing::warn!("data-dependent sizes were not measured: {why}");
             return Err(error.into());
         }
     };

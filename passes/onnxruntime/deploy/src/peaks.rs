@@ -135,7 +135,7 @@ impl Measured {
 
 /// A peak that is higher than that of the model as it came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("it takes {after} bytes {which}, the model as it came {before}{basis}")]
+#[error("it takes {after} bytes {which}, the original model {before}{basis}")]
 pub struct HigherPeak {
     /// Which peak is higher.
     pub which: Peak,

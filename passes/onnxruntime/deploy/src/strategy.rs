@@ -26,7 +26,7 @@ pub enum Strategy {
     /// The model's own nodes; order, clones and shapes are fixed.
     Plain,
     /// The model's own nodes; order and clones are fixed, shapes are left to the runtime, which reuses buffers.
-    #[serde(rename = "shapes-shown")]
+    #[serde(rename = "static-shapes")]
     StaticShapes,
     /// As it came. Only where no budget asks for more.
     Untouched,
@@ -72,7 +72,7 @@ const FUSED: Recipe = Recipe {
 const RECIPES: [Recipe; 6] = [
     Recipe {
         strategy: Strategy::Tiled,
-        words: "fused by the runtime first, large stretches tile by tile",
+        words: "fused by the runtime first, large fused chains tile by tile",
         tiles: true,
         ..FUSED
     },

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use remat::{Model, TileChoice, TiledModel, tile_to_measure};
-use remat_plan::{Again, Stretch, Structure, Tiling};
+use remat_plan::{Again, FusedChain, Structure, Tiling};
 use remat_solve::Activity;
 
 use crate::DeployError;
@@ -61,13 +61,13 @@ impl Tilings {
     /// another one.
     pub(crate) fn pop(&mut self, peak: Option<u64>) -> Option<(TiledModel, usize)> {
         let (forbidden, forbidden_again) = (&self.forbidden, &self.forbidden_again);
-        let is_free = |stretch: &Stretch| !forbidden.iter().any(|(first, last)| is_like(stretch, first, last));
+        let is_free = |stretch: &FusedChain| !forbidden.iter().any(|(first, last)| is_like(stretch, first, last));
         let runs_free = |again: &Again| !forbidden_again.contains(again);
         let is_lower = |tiled: &TiledModel| peak.is_none_or(|peak| tiled.peak < peak / 1_000 * LOWER_PERMILLE);
         self.next.retain(|tiled| {
             let tiling = tiled.model.tiling();
-            let has_bits =
-                tiling.is_none_or(|tiling| tiling.stretches.iter().all(is_free) && tiling.again.iter().all(runs_free));
+            let has_bits = tiling
+                .is_none_or(|tiling| tiling.fused_chains.iter().all(is_free) && tiling.again.iter().all(runs_free));
             has_bits && is_lower(tiled)
         });
         Some((self.next.pop_front()?, self.next.len()))
@@ -90,17 +90,17 @@ impl Tilings {
         if request.plan.is_some() || !matches!(reason, Rejection::OutputDiffers { .. }) {
             return;
         }
-        let tiled = |again: &[Again], stretches: Vec<Stretch>| {
+        let tiled = |again: &[Again], fused_chains: Vec<FusedChain>| {
             let again = again.to_vec();
-            whole.tiled(&Tiling { again, stretches }, request.load).ok()
+            whole.tiled(&Tiling { again, fused_chains }, request.load).ok()
         };
         let mut again = tiling.again.clone();
         if !again.is_empty() && !tiled(&again, Vec::new()).is_some_and(|model| has_bits(&model)) {
             self.forbidden_again.append(&mut again);
         }
         let is_without_clones = again.len() < tiling.again.len();
-        let (good, bad): (Vec<Stretch>, Vec<Stretch>) = tiling
-            .stretches
+        let (good, bad): (Vec<FusedChain>, Vec<FusedChain>) = tiling
+            .fused_chains
             .iter()
             .cloned()
             .partition(|stretch| tiled(&again, vec![stretch.clone()]).is_some_and(|model| has_bits(&model)));
@@ -108,9 +108,9 @@ impl Tilings {
             good = good.len(),
             bad = bad.len(),
             is_without_clones,
-            "stretches were looked at one by one"
+            "fused chains were looked at one by one"
         );
-        let ends = |stretch: &Stretch| (stretch.first.clone(), stretch.last.clone());
+        let ends = |stretch: &FusedChain| (stretch.first.clone(), stretch.last.clone());
         self.forbidden.extend(bad.iter().map(ends));
         let has_less = is_without_clones || !bad.is_empty();
         if has_less && !good.is_empty() {
@@ -133,7 +133,7 @@ fn may_be_whole(context: &Context<'_, '_>, model: &Model) -> bool {
 }
 
 /// Whether a stretch has an end of a forbidden one.
-fn is_like(stretch: &Stretch, first: &str, last: &str) -> bool {
+fn is_like(stretch: &FusedChain, first: &str, last: &str) -> bool {
     stretch.first == first || stretch.last == last
 }
 

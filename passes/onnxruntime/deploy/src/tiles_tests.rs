@@ -24,13 +24,13 @@ fn asked() -> SolveRequest {
 }
 
 /// The first or the second layer by rows.
-fn layer(layer: usize) -> Stretch {
-    Stretch {
+fn layer(layer: usize) -> FusedChain {
+    FusedChain {
         first: format!("l{layer}.z"),
         last: format!("l{layer}.y"),
         tiles: 4,
         axis: Axis::Tokens,
-        mode: Mode::Carry,
+        mode: Mode::LineBuffer,
         within: None,
     }
 }
@@ -68,10 +68,10 @@ impl Case {
         }
     }
 
-    fn tiled(&self, again: &[Again], stretches: &[Stretch], peak: u64) -> TiledModel {
+    fn tiled(&self, again: &[Again], fused_chains: &[FusedChain], peak: u64) -> TiledModel {
         let tiling = Tiling {
             again: again.to_vec(),
-            stretches: stretches.to_vec(),
+            fused_chains: stretches.to_vec(),
         };
         TiledModel {
             model: self.whole.tiled(&tiling, &self.load).expect("it can be tiled"),
@@ -119,8 +119,10 @@ impl Case {
     }
 }
 
-fn has(model: &Model, stretch: &Stretch) -> bool {
-    model.tiling().is_some_and(|tiling| tiling.stretches.contains(stretch))
+fn has(model: &Model, stretch: &FusedChain) -> bool {
+    model
+        .tiling()
+        .is_some_and(|tiling| tiling.fused_chains.contains(stretch))
 }
 
 #[test]
@@ -128,13 +130,13 @@ fn a_stretch_without_its_bits_is_left_out_of_all_tilings() {
     let case = Case::new();
     let (bad, good) = (layer(0), layer(1));
     let both = case.tiled(&[], &[bad.clone(), good.clone()], 1);
-    let fewer = Stretch {
+    let fewer = FusedChain {
         tiles: 2,
         ..bad.clone()
     };
     let next = vec![case.tiled(&[], &[fewer], 2), case.tiled(&[], &[layer(2)], 3)];
     let left = case.after(both, next, |model| !has(model, &bad));
-    let stretches: Vec<_> = left.iter().map(|tiling| tiling.stretches.clone()).collect();
+    let fused_chains: Vec<_> = left.iter().map(|tiling| tiling.fused_chains.clone()).collect();
     assert_eq!(stretches, [vec![good], vec![layer(2)]]);
 }
 
@@ -148,7 +150,10 @@ fn clones_without_their_bits_are_left_out_and_stretches_stay() {
         model.tiling().is_none_or(|tiling| tiling.again.is_empty())
     });
     assert_eq!(left.len(), 1);
-    assert_eq!((left[0].again.len(), left[0].stretches.as_slice()), (0, all.as_slice()));
+    assert_eq!(
+        (left[0].again.len(), left[0].fused_chains.as_slice()),
+        (0, all.as_slice())
+    );
 }
 
 #[test]
@@ -158,7 +163,7 @@ fn where_every_stretch_has_its_bits_the_next_tiling_is_tried() {
     let next = vec![case.tiled(&[], &[layer(1)], 2)];
     let left = case.after(rejected, next, |_| true);
     assert_eq!(left.len(), 1);
-    assert_eq!(left[0].stretches, [layer(1)]);
+    assert_eq!(left[0].fused_chains, [layer(1)]);
 }
 
 #[test]

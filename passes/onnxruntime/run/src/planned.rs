@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use libloading::Library;
-use remat_onnxruntime_arena::{Figures, RecordedEvent};
+use remat_onnxruntime_arena::{AllocationCounts, RecordedEvent};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +35,8 @@ pub struct ArenaFigures {
     pub most_blocks: u64,
 }
 
-impl From<Figures> for ArenaFigures {
-    fn from(figures: Figures) -> Self {
+impl From<AllocationCounts> for ArenaFigures {
+    fn from(figures: AllocationCounts) -> Self {
         Self {
             runs: figures.runs,
             placed: figures.placed,
@@ -50,7 +50,7 @@ impl From<Figures> for ArenaFigures {
 
 /// The library, which a session of this process has loaded.
 pub(crate) struct Loaded {
-    stats: unsafe extern "C" fn(i64, *mut Figures, usize) -> usize,
+    stats: unsafe extern "C" fn(i64, *mut AllocationCounts, usize) -> usize,
     events: unsafe extern "C" fn(usize, *mut RecordedEvent, usize) -> usize,
     /// Keeps the functions above.
     _library: Library,
@@ -80,9 +80,9 @@ impl Loaded {
     /// The figures of the first session options of this process that the library was registered in.
     #[expect(unsafe_code, reason = "a function of another library")]
     pub(crate) fn figures(&self) -> ArenaFigures {
-        let mut figures = Figures::default();
+        let mut figures = AllocationCounts::default();
         // SAFETY: it writes no more than it is told there is room for.
-        unsafe { (self.stats)(0, &raw mut figures, size_of::<Figures>()) };
+        unsafe { (self.stats)(0, &raw mut figures, size_of::<AllocationCounts>()) };
         figures.into()
     }
 

@@ -32,9 +32,11 @@ pub struct SizeComparison {
 pub enum SizeOutcome {
     /// All outputs have the same bits.
     Same,
-    /// This output has other bits.
+    /// This output differs bitwise.
+    #[serde(rename = "bits-differ")]
     OtherBits(String),
     /// This output has another type or shape, or is missing.
+    #[serde(rename = "form-differs")]
     OtherForm(String),
     /// It does not run.
     Fails(String),
@@ -45,7 +47,7 @@ impl fmt::Display for SizeOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Same => f.write_str("has the same outputs"),
-            Self::OtherBits(output) => write!(f, "has other bits in output `{}`", shown(output)),
+            Self::OtherBits(output) => write!(f, "differs bitwise in output `{}`", shown(output)),
             Self::OtherForm(output) => write!(f, "has another shape of output `{}`", shown(output)),
             Self::Fails(why) => write!(f, "does not run ({})", shown(why)),
         }
@@ -275,7 +277,7 @@ mod tests {
         let said = |outcome: SizeOutcome| outcome.to_string();
         assert_eq!(
             said(SizeOutcome::OtherBits("y".to_owned())),
-            "has other bits in output `y`"
+            "differs bitwise in output `y`"
         );
         assert_eq!(
             said(SizeOutcome::Fails("no\u{1b}".to_owned())),

@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     let modules = [
         ("claims", claims::trials()),
         ("control", control::trials()),
-                ("cp_sat", cp_sat::trials()),
+        ("cp_sat", cp_sat::trials()),
         ("exact", exact::trials()),
         ("graphs", graphs::trials()),
         ("large", large::trials()),

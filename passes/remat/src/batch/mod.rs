@@ -73,7 +73,7 @@ pub struct BatchTrial {
     pub baseline_duration: u64,
     /// What was found.
     pub finding: BatchFinding,
-    /// The stretches that run tile by tile in the plan that was found.
+    /// The fused chains that run tile by tile in the plan that was found.
     pub tiling: Option<Tiling>,
     /// The plans of subgraphs in it, where it has any.
     pub bodies: Vec<BodyPlan>,
@@ -94,7 +94,7 @@ pub struct MaxBatch {
     pub plan: Option<Box<Solution>>,
     /// Every size that was tried with rematerialization, in ascending order.
     pub trials: Vec<BatchTrial>,
-    /// Whether the time was over before all was tried: larger sizes may fit.
+    /// Whether the time limit was reached before all was tried: larger sizes may fit.
     pub is_out_of_time: bool,
 }
 

@@ -27,9 +27,12 @@ pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
         CheckError::Rejected(rejection) => fit.judge(rejection),
     })?;
     fit.warn();
-    if let Some(room) = model.room().filter(|room| replay.peak > room.bytes()) {
-        let (peak, memory) = (replay.peak, room.memory);
-        tracing::warn!("the plan takes {peak} bytes, and device `{}` has {memory}", room.device);
+    if let Some(capacity) = model.capacity().filter(|capacity| replay.peak > capacity.bytes()) {
+        let (peak, memory) = (replay.peak, capacity.memory);
+        tracing::warn!(
+            "the plan takes {peak} bytes, and device `{}` has {memory}",
+            capacity.device
+        );
     }
     let plan = file.plan(&problem)?;
     let placement = file.placement(&problem)?;

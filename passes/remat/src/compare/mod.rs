@@ -25,7 +25,7 @@ use crate::{
 #[non_exhaustive]
 pub enum CompareError {
     /// A budget that cannot be compared over.
-    #[error("`{budget}` is no budget to compare solvers under: name shares or sizes")]
+    #[error("`{budget}` is not a budget for a comparison: name shares or sizes")]
     Budget {
         /// The budget.
         budget: BudgetSpec,

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::overhead::Overhead;
 use crate::error::{exact, quoted};
-use crate::{BaselinePeak, ErrorKind, Room};
+use crate::{BaselinePeak, DeviceCapacity, ErrorKind};
 
 /// An answer of ours that the checker rejected, with the problem it answers.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub enum SolveError {
         missing: String,
     },
     /// Energy is the objective, but nothing says what runs take.
-    #[error("nothing says what energy the ops take: choose a device that states it; `{known}` do", known = shown(.known))]
+    #[error("no energy of the ops is known: choose a device that states it; `{known}` do", known = shown(.known))]
     NoEnergy {
         /// The devices that state it.
         known: String,
@@ -109,14 +109,14 @@ pub enum SolveError {
         bound: u64,
     },
     /// A budget, or a plan, beyond the memory of the device.
-    #[error("{what} is {}, and {room}", exact(*.bytes))]
+    #[error("{what} is {}, and {capacity}", exact(*.bytes))]
     BeyondDevice {
         /// What is beyond it.
         what: &'static str,
         /// Its bytes.
         bytes: u64,
         /// What the device leaves.
-        room: Room,
+        capacity: DeviceCapacity,
     },
 }
 
@@ -189,7 +189,7 @@ pub struct Refusal {
     /// The lowest peak known.
     pub lowest: Option<LowestPeak>,
     /// The device whose memory is the budget.
-    pub room: Option<Room>,
+    pub capacity: Option<DeviceCapacity>,
     /// What to ask for instead; absent where nothing is known to work.
     pub retry: Option<BudgetSpec>,
 }
@@ -225,8 +225,8 @@ impl fmt::Display for Refusal {
             }
             other => write!(f, "{other}")?,
         }
-        if let Some(room) = &self.room {
-            write!(f, "; {room}")?;
+        if let Some(capacity) = &self.capacity {
+            write!(f, "; {capacity}")?;
         }
         let baseline = self.baseline;
         write!(
@@ -302,7 +302,7 @@ mod tests {
             },
             op: Some("conv".to_owned()),
             need: 400,
-            room: None,
+            capacity: None,
             lowest: Some(LowestPeak {
                 bytes: 600,
                 op: None,

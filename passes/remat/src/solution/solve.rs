@@ -13,7 +13,7 @@ use super::{DEFAULT_OVERHEAD, Solution, SolveError, SolveRequest, longest, prune
 use crate::claims::{agree, refuted};
 use crate::registry::usable_solver;
 use crate::watch::{Checked, Guard};
-use crate::{Error, Goal, Model, Room};
+use crate::{DeviceCapacity, Error, Goal, Model};
 
 /// Share of the time for finding a budget, where a solver is to find a better plan for it afterwards.
 const BUDGET_SHARE: f64 = 0.6;
@@ -42,8 +42,8 @@ pub fn solve_for(
 ) -> Result<Solution, Error> {
     let request = request.on_device(model)?;
     let solution = seek(model, &request, goal, control)?;
-    if let Some(room) = model.room().filter(|_| request.budget != BudgetSpec::None) {
-        check(room, "the lowest peak found", solution.replay.peak)?;
+    if let Some(capacity) = model.capacity().filter(|_| request.budget != BudgetSpec::None) {
+        check(capacity, "the lowest peak found", solution.replay.peak)?;
     }
     Ok(solution)
 }
@@ -57,14 +57,14 @@ impl SolveRequest {
     pub fn on_device(&self, model: &Model) -> Result<Self, Error> {
         let mut request = self.clone();
         let baseline = model.baseline().peak;
-        let Some(room) = model.room().filter(|room| baseline > room.bytes()) else {
+        let Some(capacity) = model.capacity().filter(|capacity| baseline > capacity.bytes()) else {
             return Ok(request);
         };
         match self.budget {
-            BudgetSpec::Auto => request.budget = BudgetSpec::Bytes(room.bytes()),
+            BudgetSpec::Auto => request.budget = BudgetSpec::Bytes(capacity.bytes()),
             BudgetSpec::Share(_) | BudgetSpec::Bytes(_) => {
                 let budget = self.budget.bytes(model.baseline_peak().bytes).unwrap_or(baseline);
-                check(room, "the budget", budget)?;
+                check(capacity, "the budget", budget)?;
             }
             BudgetSpec::Min | BudgetSpec::None => {}
         }
@@ -72,15 +72,15 @@ impl SolveRequest {
     }
 }
 
-/// Refuses what is above the room.
-fn check(room: &Room, what: &'static str, bytes: u64) -> Result<(), SolveError> {
-    if bytes <= room.bytes() {
+/// Refuses what is above the capacity of the device.
+fn check(capacity: &DeviceCapacity, what: &'static str, bytes: u64) -> Result<(), SolveError> {
+    if bytes <= capacity.bytes() {
         return Ok(());
     }
     Err(SolveError::BeyondDevice {
         what,
         bytes,
-        room: room.clone(),
+        capacity: capacity.clone(),
     })
 }
 

@@ -9,9 +9,9 @@ use crate::{Model, Overhead, Solution};
 pub struct FormPoint {
     /// Bytes at the peak.
     pub peak: u64,
-    /// Its time and that of the model as it came.
+    /// Its time and that of the original model.
     pub overhead: Overhead,
-    /// The plan, which states the form: stretches that run tile by tile, plans of subgraphs.
+    /// The plan, which states the form: fused chains that run tile by tile, plans of subgraphs.
     pub plan: PlanFile,
 }
 
@@ -24,7 +24,7 @@ impl FormPoint {
         }
     }
 
-    /// The stretches that run tile by tile, where there are any.
+    /// The fused chains that run tile by tile, where there are any.
     #[must_use]
     pub fn tiling(&self) -> Option<&Tiling> {
         self.plan.setup.as_ref()?.tiling.as_ref()

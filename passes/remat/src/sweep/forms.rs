@@ -1,4 +1,4 @@
-//! Plans of a front for the model in other forms: with stretches that run tile by tile, and with plans of its subgraphs.
+//! Plans of a front for the model in other forms: with fused chains that run tile by tile, and with plans of its subgraphs.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use super::front::{Front, FrontPoint};
 use super::request::SweepRequest;
 use crate::{Error, ErrorKind, FissionRequest, LoadOptions, Model, SolveRequest, check_plan, solve, tile};
 
-/// Overhead in per cent up to which a plan for the model as it came is good enough.
+/// Overhead in per cent up to which a plan for the original model is good enough.
 const CHEAP_PERCENT: f64 = 0.5;
 
 /// What is asked of a sweep in tiles.
@@ -19,7 +19,7 @@ const CHEAP_PERCENT: f64 = 0.5;
 pub struct TiledSweep<'a> {
     /// How the model was read.
     pub options: &'a LoadOptions,
-    /// Which stretches may run tile by tile.
+    /// Which fused chains may run tile by tile.
     pub fission: &'a FissionRequest,
     /// What was asked of the sweep.
     pub request: &'a SweepRequest,

@@ -23,7 +23,7 @@ pub struct FrontPoint {
     pub finding: Finding,
     /// How often the solver worked on it: [`FrontPoint::VISITS`] times when it is finished.
     pub(super) visits: u8,
-    /// A better plan with stretches that run tile by tile, where one was looked for and found.
+    /// A better plan with fused chains that run tile by tile, where one was looked for and found.
     pub in_tiles: Option<Box<FormPoint>>,
     /// A better plan with plans of subgraphs, where one was looked for and found.
     pub in_bodies: Option<Box<FormPoint>>,

@@ -13,7 +13,7 @@ use crate::NoPlans;
 #[non_exhaustive]
 pub enum SweepError {
     /// A budget that does not stand for a number of bytes.
-    #[error("`{budget}` is no budget to sweep over: name shares, sizes or `min`")]
+    #[error("`{budget}` is not a budget for a sweep: name shares, sizes or `min`")]
     Budget {
         /// The budget.
         budget: BudgetSpec,

@@ -5,14 +5,14 @@ use thiserror::Error;
 
 use crate::ErrorKind;
 
-/// Why stretches of a model cannot be run tile by tile.
+/// Why fused chains of a model cannot be run tile by tile.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FissionError {
     /// Problems and node-link graphs do not say what their ops compute.
     #[error("only ONNX models and functions in MLIR are run tile by tile")]
     NoOps,
-    /// The stretches do not fit the model.
+    /// The fused chains do not fit the model.
     #[error(transparent)]
     Tiling(#[from] remat_fission::FissionError),
     /// The checker derived other tiles than we did: a bug of ours.

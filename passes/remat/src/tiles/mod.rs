@@ -1,6 +1,6 @@
-//! Fission: stretches of a model run tile by tile, where that lowers its peak or saves time within its budget.
+//! Fission: fused chains of a model run tile by tile, where that lowers its peak or saves time within its budget.
 //!
-//! [`tile`] looks for stretches (`remat-fission`), and has a solver plan the most promising of what it finds, beside the model as it is.
+//! [`tile`] looks for fused chains (`remat-fission`), and has a solver plan the most promising of what it finds, beside the model as it is.
 //! What comes of it is a [`Model`] like any other: planned, checked and written as if its tiles were ops of their own. Before it is used,
 //! `remat-verify` derives every tile from the ops of the model again.
 
@@ -24,7 +24,7 @@ use crate::{Error, Format, LoadOptions, Model, ReadError, Solution, SolveRequest
 
 /// Share of the time for planning the model as it is, which tiles are held against.
 const WHOLE: f64 = 0.2;
-/// Share of the time for finding stretches.
+/// Share of the time for finding fused chains.
 const SEARCHING: f64 = 0.5;
 /// Overhead in per cent up to which a plan without tiles is good enough for a budget.
 const CHEAP_PERCENT: f64 = 0.5;
@@ -32,8 +32,8 @@ const CHEAP_PERCENT: f64 = 0.5;
 const SHORTER_PERMILLE: u64 = 995;
 
 impl Model {
-    /// The model with stretches of it tile by tile; `options` are those that it was read with. Whether bits stay is for whoever chose the
-    /// stretches.
+    /// The model with fused chains of it tile by tile; `options` are those that it was read with. Whether bits stay is for whoever chose the
+    /// fused chains.
     ///
     /// # Errors
     /// [`FissionError`]; those of [`Model::open`].
@@ -52,7 +52,7 @@ impl Model {
         Ok(model.tiled_from(self, tiling.clone()))
     }
 
-    /// The graph of which stretches may be tiled, with what the rules ask of constants.
+    /// The graph of which fused chains may be tiled, with what the rules ask of constants.
     fn whole_graph(&self, options: &LoadOptions) -> Result<Graph, Error> {
         match (self.onnx(), self.graph()) {
             (Some(onnx), _) => Ok(onnx.graph_with_integers(&options.import()).map_err(ReadError::Onnx)?),
@@ -62,7 +62,7 @@ impl Model {
     }
 }
 
-/// A model with stretches tile by tile, and what a plan for it is estimated to take.
+/// A model with fused chains tile by tile, and what a plan for it is estimated to take.
 #[derive(Debug)]
 pub struct TiledModel {
     /// The model.
@@ -73,7 +73,7 @@ pub struct TiledModel {
     pub max_overhead: Option<u64>,
 }
 
-/// The model with stretches tile by tile with which a plan for `request` is better than without: of a peak that is lower by far, or under a
+/// The model with fused chains tile by tile with which a plan for `request` is better than without: of a peak that is lower by far, or under a
 /// budget in bytes, shorter. The best of them first; none where nothing is gained.
 ///
 /// Under a budget the tilings that are tried are those for the budget and those that are tried without one ([`BudgetSpec::Auto`]): what gives

@@ -38,7 +38,7 @@ impl TilingOutlook {
             most_overhead.is_none_or(|most| candidate.time_ppm <= most.saturating_add(1_000_000))
         };
         let lowest = self.front.iter().filter(is_fast).min_by_key(|candidate| candidate.peak);
-        lowest.filter(|candidate| !candidate.tiling.stretches.is_empty())
+        lowest.filter(|candidate| !candidate.tiling.fused_chains.is_empty())
     }
 }
 

@@ -4,7 +4,7 @@ use remat_fission::{Axis, Exactness};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What stretches may be run tile by tile.
+/// What fused chains may be run tile by tile.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FissionRequest {
     /// Whether every bit stays in the kernels of ONNX Runtime. Of others it is said that tiles keep bits: they add up each number by itself.

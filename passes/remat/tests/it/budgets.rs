@@ -163,12 +163,14 @@ fn what_a_device_lacks_is_refused_with_its_figures() {
 
 fn the_memory_of_a_device_becomes_the_budget_of_auto() {
     let baseline = open(UNET, &LoadOptions::default()).baseline().peak;
-    let taken = with_memory(0).room().map_or(0, |room| room.inputs + room.weights);
+    let taken = with_memory(0)
+        .capacity()
+        .map_or(0, |capacity| capacity.inputs + capacity.weights);
     let model = with_memory(taken + baseline * 3 / 4);
     let solution = solve(&model, &request("auto", None)).expect("there is a plan");
     assert_eq!(solution.problem.budget, Some(baseline * 3 / 4));
     assert!(solution.replay.peak <= baseline * 3 / 4);
-    // One with room for the model as it is changes nothing.
+    // One with capacity for the model as it is changes nothing.
     let roomy = with_memory(taken + baseline);
     let auto = solve(&roomy, &request("auto", None)).expect("there is a plan");
     assert!(auto.overhead.percent() <= 5.0);
@@ -176,19 +178,19 @@ fn the_memory_of_a_device_becomes_the_budget_of_auto() {
 }
 
 fn weights_take_memory_unless_there_is_flash_for_them() {
-    let room = |device: &str| {
+    let capacity = |device: &str| {
         let options = LoadOptions {
             device: Some(device.to_owned()),
             ..LoadOptions::default()
         };
-        open(UNET, &options).room().cloned()
+        open(UNET, &options).capacity().cloned()
     };
     let (board, computer) = (
-        room("nrf52840").expect("it has memory"),
-        room("raspberry-pi-4").expect("it has memory"),
+        capacity("nrf52840").expect("it has memory"),
+        capacity("raspberry-pi-4").expect("it has memory"),
     );
     assert_eq!(board.weights, 0);
     assert!(computer.weights > 0);
     assert_eq!(computer.bytes(), computer.memory - computer.inputs - computer.weights);
-    assert_eq!(room("cpu"), None);
+    assert_eq!(capacity("cpu"), None);
 }

@@ -40,7 +40,7 @@ impl Chain {
     }
 
     fn sized(input: &str, output: &str) -> Self {
-        let folder = tempfile::tempdir().expect("there is room");
+        let folder = tempfile::tempdir().expect("there is space");
         let path = folder.path().join("chain.onnx");
         let same = [1, 1, 1, 1];
         let nodes = vec![
@@ -56,7 +56,7 @@ impl Chain {
             built.initializer.push(numbers(name, &dims));
         }
         let bytes = model(built).write_to_bytes().expect("it can be written");
-        std::fs::write(&path, bytes).expect("there is room");
+        std::fs::write(&path, bytes).expect("there is space");
         Self { _folder: folder, path }
     }
 
@@ -292,7 +292,7 @@ fn a_larger_batch_fits_in_tiles() {
     }
 }
 
-fn no_stretch_is_cut_along_a_free_dimension_and_along_a_fixed_one_the_input_states_it() {
+fn no_fused_chain_is_cut_along_a_free_dimension_and_along_a_fixed_one_the_input_states_it() {
     let chain = Chain::sized("1 4 H 32", "1 2 1 1");
     let free = LoadOptions {
         dims: BTreeMap::from([("H".to_owned(), 32)]),

@@ -16,7 +16,7 @@ pub(crate) fn problem(graph: &Graph, accounting: Accounting, workspace: impl Fn(
         StorageClass::Intermediate => {
             let returned = graph.outputs.iter().any(|&t| graph.tensors[t].storage == id);
             if returned && accounting == Accounting::Runtime {
-                StorageRole::Kept
+                StorageRole::LiveOut
             } else {
                 StorageRole::Transient
             }

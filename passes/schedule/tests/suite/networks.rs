@@ -1,7 +1,7 @@
 //! Schedules of the networks of the POET paper.
 
 use remat_plan::{Step, StorageId};
-use remat_schedule::{Figures, Schedule, WriteError, encode, plan_of};
+use remat_schedule::{PlanPeaks, Schedule, WriteError, encode, plan_of};
 use remat_testing::TrainingNet;
 
 use super::{linear, planned};
@@ -39,7 +39,7 @@ fn a_schedule_is_for_one_model() {
 fn steps_that_name_nothing_are_not_written() {
     let (problem, mut plan, _) = linear();
     plan.steps = vec![Step::Free(StorageId::new(problem.storages.len()))];
-    let error = encode(&problem, &plan, Figures::default()).unwrap_err();
+    let error = encode(&problem, &plan, PlanPeaks::default()).unwrap_err();
     assert!(
         matches!(
             error,
@@ -52,7 +52,7 @@ fn steps_that_name_nothing_are_not_written() {
         "{error}"
     );
     plan.steps = vec![Step::Compute(remat_plan::OpId::new(27))];
-    let error = encode(&problem, &plan, Figures::default()).unwrap_err();
+    let error = encode(&problem, &plan, PlanPeaks::default()).unwrap_err();
     assert!(
         matches!(error, WriteError::Unknown { what: "op", id: 27, .. }),
         "{error}"

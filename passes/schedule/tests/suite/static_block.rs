@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::process::Command;
 
 use remat_plan::{Plan, Problem, Step, StorageRole, TensorId};
-use remat_schedule::{Figures, Numbering, encode_placed};
+use remat_schedule::{Numbering, PlanPeaks, encode_placed};
 use remat_testing::TrainingNet;
 
 use super::c_reader::compiled;
@@ -60,7 +60,7 @@ fn header(problem: &Problem, schedule: &[u8], block: u64) -> String {
     let workspaces: Vec<u64> = problem.ops.iter().map(|op| op.workspace).collect();
     let stays = storages
         .iter()
-        .map(|&id| u8::from(problem.storages[id].role == StorageRole::Kept));
+        .map(|&id| u8::from(problem.storages[id].role == StorageRole::LiveOut));
     let mut text = String::new();
     for (name, value) in [
         ("BLOCK", block),
@@ -94,7 +94,7 @@ fn followed(problem: &Problem, schedule: &[u8], block: u64) -> (bool, String) {
 }
 
 /// A plan in its block, followed to its end, and with one storage over another one.
-fn follows((problem, plan, figures): (Problem, Plan, Figures)) {
+fn follows((problem, plan, figures): (Problem, Plan, PlanPeaks)) {
     let mut placement = placement(&problem, &plan);
     let bytes = encode_placed(&problem, &plan, figures, &placement).expect("it is valid");
     let block = placement.block.bytes;
@@ -127,7 +127,7 @@ fn follows((problem, plan, figures): (Problem, Plan, Figures)) {
     let outputs = problem
         .storages
         .iter()
-        .filter(|storage| storage.role == StorageRole::Kept);
+        .filter(|storage| storage.role == StorageRole::LiveOut);
     let (runs, moves, outputs) = (plan.runs().count(), moves.count(), outputs.count());
     assert_eq!(said, format!("{runs} runs, {moves} moves, {outputs} outputs\n"));
 }

@@ -75,7 +75,7 @@ impl Graph {
         if entry.role == StorageRole::External || entry.bytes == 0 {
             return None;
         }
-        let live_out = (entry.role == StorageRole::Kept).then_some(self.live_out_bytes.len());
+        let live_out = (entry.role == StorageRole::LiveOut).then_some(self.live_out_bytes.len());
         if live_out.is_some() {
             self.live_out_bytes.push(entry.bytes);
         }

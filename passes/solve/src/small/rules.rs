@@ -170,7 +170,7 @@ impl Rules {
                 is_read: entry.defines.iter().any(|tensor| all_read & bit(*tensor) != 0),
                 stays: entry.defines.iter().filter(own).any(|&tensor| {
                     let storage = &problem.storages[problem.tensors[tensor].storage];
-                    storage.role == StorageRole::Kept && storage.bytes > 0
+                    storage.role == StorageRole::LiveOut && storage.bytes > 0
                 }),
                 views,
                 may_run_again: entry.recomputable,

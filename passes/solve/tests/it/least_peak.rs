@@ -57,7 +57,7 @@ fn the_input_made_last_meets_the_others() {
 fn what_is_left_behind_counts_where_it_must_have_been_made() {
     // A live-out result of 10 bytes stands before an op that needs 7: free order may run that op first, fixed order may not.
     let mut net = Net::new();
-    net.add(step("output", 1, Vec::new()), [Place::New(StorageRole::Kept, 10)]);
+    net.add(step("output", 1, Vec::new()), [Place::New(StorageRole::LiveOut, 10)]);
     net.add(step("small", 1, Vec::new()), [transient(3)]);
     net.add(step("large", 1, vec![TensorId::new(1)]), [transient(4)]);
     let free = in_free_order(net.done());

@@ -135,7 +135,7 @@ impl<'a> Replayer<'a> {
     pub(super) fn may_give_up(&mut self, position: usize, storage: StorageId, verb: &str) -> bool {
         let why = match self.problem.storages[storage].role {
             StorageRole::Transient => return true,
-            StorageRole::Kept => "holds a graph output",
+            StorageRole::LiveOut => "holds a graph output",
             StorageRole::External => "belongs to the caller or the session",
         };
         let name = self.problem.storage_name(storage);

@@ -99,7 +99,7 @@ fn painted(problem: &Problem, plan: &Plan, placement: &BlockPlacement) -> BTreeS
         places.insert((placed.step, placed.what), placed.offset);
     }
     let is_output = |what: Resident, began: usize| {
-        let kept = |id: StorageId| problem.storages[id].role == StorageRole::Kept;
+        let kept = |id: StorageId| problem.storages[id].role == StorageRole::LiveOut;
         // A duplicate stands behind what it is a duplicate of.
         let last = residents.last().unwrap().iter().find(|&&(_, other, _)| other == what);
         matches!(what, Resident::Storage(id) if kept(id)) && last.is_some_and(|&(step, _, _)| step == began)

@@ -89,7 +89,7 @@ pub(crate) fn judge(problem: &Problem, plan: &Plan) -> Verdict {
     }
     let lost = |(id, storage): (StorageId, &remat_plan::ProblemStorage)| {
         let created = history.creator(id).is_some();
-        storage.role == StorageRole::Kept && created && history.location(id, end) != Location::Resident
+        storage.role == StorageRole::LiveOut && created && history.location(id, end) != Location::Resident
     };
     if problem.storages.iter_enumerated().any(lost) {
         verdict.codes.insert(Code::V011);

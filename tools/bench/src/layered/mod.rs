@@ -41,7 +41,7 @@ impl FromStr for Skips {
         let mean = text.strip_prefix("geometric:").and_then(|mean| mean.parse().ok());
         mean.filter(|mean: &f64| mean.is_finite() && *mean >= 0.0)
             .map(Self::Geometric)
-            .ok_or_else(|| format!("`{text}` is no distribution: write `uniform` or `geometric:MEAN`"))
+            .ok_or_else(|| format!("`{text}` is not a distribution: write `uniform` or `geometric:MEAN`"))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::document::replace_in;
 use crate::models::models;
 use crate::table::{Form, Table};
 
-/// The columns. Peaks are measured with the memory arena off, as in the table of `ort`; time beyond the model as it came, in per cent, where
+/// The columns. Peaks are measured with the memory arena off, as in the table of `ort`; time beyond the original model, in per cent, where
 /// nothing is set.
 const HEADER: &[&str] = &[
     "model",
@@ -25,7 +25,7 @@ const HEADER: &[&str] = &[
     "%",
     "in tiles MB",
     "%",
-    "tiled stretches",
+    "tiled fused chains",
     "4 threads MB",
     "%",
     "lowest MB",
@@ -113,7 +113,7 @@ fn row(path: &Path, host: &Host, args: &Args) -> anyhow::Result<Vec<String>> {
                         found
                             .model
                             .tiling()
-                            .map_or(0, |tiling| tiling.stretches.len())
+                            .map_or(0, |tiling| tiling.fused_chains.len())
                             .to_string(),
                     );
                 }

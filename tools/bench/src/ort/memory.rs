@@ -25,7 +25,7 @@ pub(super) const HEADER: &[&str] = &[
 ];
 
 /// The columns for users: by how much the process grows as measured, in the first run and in later ones.
-pub(super) const BRIEF_HEADER: &[&str] = &["model", "as it came", "rewritten", "`--settings`", "`--arena-plan`"];
+pub(super) const BRIEF_HEADER: &[&str] = &["model", "original", "rewritten", "`--settings`", "`--arena-plan`"];
 
 /// Longest time of a process that measures.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -38,7 +38,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Measures the model as it came where nothing is set, tries settings on the file that was written, and plans its memory.
+    /// Measures the original model where nothing is set, tries settings on the file that was written, and plans its memory.
     ///
     /// # Errors
     /// If it does not run, or not as planned.
@@ -99,7 +99,7 @@ impl Memory {
             ]
         };
         let mut rows = vec![row(
-            "as it came, defaults",
+            "original, defaults",
             SettingBytes::default(),
             SettingBytes::of(&self.before),
         )];

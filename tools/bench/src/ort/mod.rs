@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(folder) = &args.keep {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
     }
-    let mut found = Found::default();
+    let mut found = Tables::default();
     for path in models(&args.models)? {
         for &budget in &args.budgets {
             measure(&path, budget, &host, args, &mut found)?;
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// The rows of the tables.
 #[derive(Default)]
-struct Found {
+struct Tables {
     /// Of each model and budget: peaks and times.
     rows: Vec<Vec<String>>,
     /// Of each model in each setting: heap and growth of the process.
@@ -154,7 +154,7 @@ pub(crate) fn host(named: Option<PathBuf>) -> anyhow::Result<Host> {
 }
 
 /// Adds the rows of a model and a budget. What is impossible, or not found in time, is a row, too.
-fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args, found: &mut Found) -> anyhow::Result<()> {
+fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args, found: &mut Tables) -> anyhow::Result<()> {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
     let named = format!("{stem}.{}.onnx", budget.to_string().trim_end_matches('%'));
     let scratch = tempfile::tempdir()?;
@@ -189,14 +189,14 @@ fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args, found: &mu
     Ok(())
 }
 
-/// Adds the rows of the memory of a model: as it came, and as it was written.
+/// Adds the rows of the memory of a model: of the original, and of what was written.
 fn add_memory(
     stem: &str,
     files: (&Path, &Path),
     load: &LoadOptions,
     deployment: &Deployment,
     host: &Host,
-    found: &mut Found,
+    found: &mut Tables,
 ) -> anyhow::Result<()> {
     match Memory::of(files, load, deployment, host) {
         Ok(memory) => {

@@ -26,7 +26,7 @@ pub(super) fn megabytes(bytes: Option<u64>) -> String {
     bytes.map_or_else(|| UNKNOWN.to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1e6))
 }
 
-/// Measured time beyond the model as it came where nothing is set, in per cent.
+/// Measured time beyond the original model where nothing is set, in per cent.
 pub(super) fn added_time(deployment: &Deployment) -> String {
     let ratio = deployment.check.as_ref().and_then(|check| check.time_ratio);
     ratio.map_or_else(|| UNKNOWN.to_owned(), |ratio| format!("{:+.1}", 100.0 * (ratio - 1.0)))

@@ -3,7 +3,7 @@
 
 /// What the paper states for one method: total duration increase in per cent, peak as printed, seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct PublishedRun {
     /// Total duration increase, per cent.
     pub(crate) increase: f64,
     /// Peak, as it is printed.
@@ -22,16 +22,16 @@ pub(crate) struct Row {
     /// Name of the graph in the paper.
     pub(crate) name: &'static str,
     /// The authors' own method.
-    pub(crate) moccasin: Figures,
+    pub(crate) moccasin: PublishedRun,
     /// Checkmate as an integer program.
-    pub(crate) checkmate: Option<Figures>,
+    pub(crate) checkmate: Option<PublishedRun>,
     /// Checkmate as a linear program, rounded; its plans may exceed the budget.
-    pub(crate) rounding: Option<Figures>,
+    pub(crate) rounding: Option<PublishedRun>,
 }
 
 impl Row {
     /// The methods that have figures, by name.
-    pub(crate) fn methods(&self) -> impl Iterator<Item = (&'static str, Figures)> {
+    pub(crate) fn methods(&self) -> impl Iterator<Item = (&'static str, PublishedRun)> {
         let methods = [
             ("Checkmate MILP", self.checkmate),
             ("Checkmate LP", self.rounding),
@@ -41,8 +41,8 @@ impl Row {
     }
 }
 
-const fn f(increase: f64, peak: &'static str, seconds: f64) -> Figures {
-    Figures {
+const fn f(increase: f64, peak: &'static str, seconds: f64) -> PublishedRun {
+    PublishedRun {
         increase,
         peak,
         seconds,
@@ -52,9 +52,9 @@ const fn f(increase: f64, peak: &'static str, seconds: f64) -> Figures {
 const fn row(
     (nodes, edges, percent): (usize, usize, u64),
     name: &'static str,
-    checkmate: Option<Figures>,
-    rounding: Option<Figures>,
-    moccasin: Figures,
+    checkmate: Option<PublishedRun>,
+    rounding: Option<PublishedRun>,
+    moccasin: PublishedRun,
 ) -> Row {
     Row {
         nodes,

@@ -32,7 +32,7 @@ pub(super) fn table(rows: Vec<Vec<String>>) -> Table {
 
 /// What the paper prints for each method.
 pub(super) fn published(name: &str, budget: &str, row: &Row) -> Vec<Vec<String>> {
-    let line = |(method, figures): (&str, super::published::Figures)| {
+    let line = |(method, figures): (&str, super::published::PublishedRun)| {
         vec![
             name.to_owned(),
             budget.to_owned(),

@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         None => None,
         Some("sync") => Some(PagingMode::Sync),
         Some("dma") => Some(PagingMode::Dma),
-        Some(other) => anyhow::bail!("`{other}` is no mode of paging: it is `sync` or `dma`"),
+        Some(other) => anyhow::bail!("`{other}` is not a mode of paging: it is `sync` or `dma`"),
     };
     let settings: Vec<Setting> = nets
         .iter()

@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             rows.extend(of_budget(args, &model, &place, budget, &solvers)?);
         }
         for (system, path) in place.others()? {
-            rows.extend(beside(args, &model, &place, &system, &path)?);
+            rows.extend(with_reference_row(args, &model, &place, &system, &path)?);
         }
     }
     let table = Table {
@@ -165,7 +165,7 @@ fn of_budget(
 }
 
 /// A plan of another system, and ours within the peak that it takes.
-fn beside(
+fn with_reference_row(
     args: &Args,
     model: &Model,
     place: &Place<'_>,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// A model that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Found {
+pub(super) struct ZooModel {
     /// Name of the folder that was given.
     pub(super) folder: String,
     /// Path from there, without the extension, with `/` between the parts.
@@ -14,7 +14,7 @@ pub(super) struct Found {
     pub(super) path: PathBuf,
 }
 
-impl Found {
+impl ZooModel {
     /// A message without the folders of this machine: of every absolute path, the last part is left.
     pub(super) fn without_paths(&self, message: &str) -> String {
         let file = self.path.file_name().unwrap_or_default().to_string_lossy();
@@ -46,7 +46,7 @@ impl Found {
 ///
 /// # Errors
 /// If a folder cannot be read.
-pub(super) fn models(folders: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
+pub(super) fn models(folders: &[PathBuf]) -> anyhow::Result<Vec<ZooModel>> {
     let mut found = Vec::new();
     for folder in folders {
         let resolved = folder.canonicalize()?;
@@ -57,7 +57,7 @@ pub(super) fn models(folders: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
         for path in paths {
             let inside = path.strip_prefix(&resolved)?.with_extension("");
             let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy()).collect();
-            found.push(Found {
+            found.push(ZooModel {
                 folder: label.clone(),
                 name: parts.join("/"),
                 path,
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn messages_lose_the_folders_of_the_machine() {
-        let one = Found {
+        let one = ZooModel {
             folder: "zoo".to_owned(),
             name: "a/model".to_owned(),
             path: "/data/zoo/a/model.onnx".into(),

@@ -24,7 +24,7 @@ use crate::document::replace_in;
 use crate::ort::host;
 use crate::table::Form;
 use dims::Choice;
-use find::{Found, models};
+use find::{ZooModel, models};
 use row::{Row, Settings};
 
 pub(crate) use trial::{CHILD, child};
@@ -137,7 +137,7 @@ fn settings(args: &Args, host: &Host, dims: dims::Rule) -> Settings {
 }
 
 /// Opens and deploys a model, each in a process of its own.
-fn measured(one: &Found, hash: String, settings: Settings, host: &Host) -> Row {
+fn measured(one: &ZooModel, hash: String, settings: Settings, host: &Host) -> Row {
     let opened = trial::open(one, &settings, host);
     let deployed = match &opened {
         Ok(opened) => Some(trial::deploy(one, &settings, host, &opened.dims)),
@@ -159,7 +159,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<Row>> {
         return Ok(Vec::new());
     }
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    let other = || format!("`{}` is no file of rows", path.display());
+    let other = || format!("`{}` is not a file of rows", path.display());
     let file: Rows = serde_json::from_str(&text).with_context(other)?;
     anyhow::ensure!(file.format == FORMAT, other());
     Ok(file.rows)

@@ -7,7 +7,7 @@ use remat_onnxruntime_deploy::{Deployment, Strategy};
 use serde::{Deserialize, Serialize};
 
 use super::dims::Rule;
-use super::find::Found;
+use super::find::ZooModel;
 
 /// What a row depends on, beside the model.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ pub(super) struct Opened {
     pub(super) ms: u64,
 }
 
-/// Bytes of the model as it came and as it was written; absent where they were not measured.
+/// Bytes of the original model and as it was written; absent where they were not measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Change {
     pub(super) before: Option<u64>,
@@ -80,7 +80,7 @@ pub(super) struct Deployed {
     pub(super) strategy: String,
     /// Other ways that were tried, and why they were rejected.
     pub(super) rejected: Vec<String>,
-    /// Whether the file is not the model as it came.
+    /// Whether the file is not the original model.
     pub(super) is_rewritten: bool,
     pub(super) recomputes: usize,
     /// Predicted peak with the memory arena off.
@@ -90,7 +90,7 @@ pub(super) struct Deployed {
     /// Peaks with the memory arena: the first run, and later ones.
     pub(super) first: Change,
     pub(super) later: Change,
-    /// Time over that of the model as it came.
+    /// Time over that of the original model.
     pub(super) time_ratio: Option<f64>,
     /// On how many inputs the bits of all outputs were compared, and found the same.
     pub(super) seeds: usize,
@@ -101,7 +101,7 @@ pub(super) struct Deployed {
 
 impl Row {
     /// Whether this is the row of that model.
-    pub(super) fn is_of(&self, found: &Found) -> bool {
+    pub(super) fn is_of(&self, found: &ZooModel) -> bool {
         (&self.folder, &self.model) == (&found.folder, &found.name)
     }
 

@@ -15,7 +15,7 @@ use remat_onnxruntime_run::{ChildCommand, ChildLimits, Ended, Host, ask, die_wit
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::find::Found;
+use super::find::ZooModel;
 use super::row::{Deployed, Opened, Settings};
 
 /// Name of the hidden command that opens or deploys one model.
@@ -44,7 +44,7 @@ struct Question {
 ///
 /// # Errors
 /// Why it is not opened, in words.
-pub(super) fn open(one: &Found, settings: &Settings, host: &Host) -> Result<Opened, String> {
+pub(super) fn open(one: &ZooModel, settings: &Settings, host: &Host) -> Result<Opened, String> {
     answered(one, settings, host, None)
 }
 
@@ -53,7 +53,7 @@ pub(super) fn open(one: &Found, settings: &Settings, host: &Host) -> Result<Open
 /// # Errors
 /// Why there is no file, in words.
 pub(super) fn deploy(
-    one: &Found,
+    one: &ZooModel,
     settings: &Settings,
     host: &Host,
     dims: &BTreeMap<String, u64>,
@@ -62,7 +62,7 @@ pub(super) fn deploy(
 }
 
 fn answered<T: DeserializeOwned>(
-    one: &Found,
+    one: &ZooModel,
     settings: &Settings,
     host: &Host,
     dims: Option<BTreeMap<String, u64>>,

@@ -70,36 +70,21 @@ def timeline(values: Sequence[int], name: str) -> Drawing:
     )
 
 
-def plan_rows(report: Mapping[str, Any]) -> list[tuple[object, ...]]:
-    """What a plan gains and costs, as rows."""
-    before, after, of = memory(report)
-    part = after / before if before else 1.0
+def lines(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The lines of a report (`summary`), each after the word that it begins with; further lines of a word are after none."""
     return [
-        ("peak before", size(before), bar(1.0)),
-        ("peak after", f"{size(after)} ({part:.1%})", bar(part)),
-        ("measure", of, ""),
-        ("added time", f"{report['overhead_percent']:+.2f} %", ""),
-        ("recomputes", f"{report['recomputes']} among {report['ops']} ops", ""),
-        ("proved", proof(report.get("certificate"), report.get("certificate_about")), ""),
+        ("" if place else entry["name"], line)
+        for entry in report["summary"]
+        for place, line in enumerate(entry["lines"])
     ]
 
 
-_MEASURES = {
-    "heap-measured": "heap of ONNX Runtime with the memory arena off, measured",
-    "heap-predicted": "heap of ONNX Runtime with the memory arena off, predicted and not measured",
-    "plan": "as plans count it, not measured",
-}
+def summary(report: Mapping[str, Any]) -> str:
+    """The lines of a report, and a bar as long as what is left of its memory."""
+    before, after = (report["memory"][key] for key in ("before_bytes", "after_bytes"))
+    return table(lines(report)) + bar(after / before if before else 1.0)
 
 
-def memory(report: Mapping[str, Any]) -> tuple[int, int, str]:
-    """Bytes before and after by the same measure, and which measure that is."""
-    found = report["memory"]
-    return found["before_bytes"], found["after_bytes"], _MEASURES[found["of"]]
-
-
-def proof(certificate: Mapping[str, Any] | None, about: str | None = None) -> str:
-    """What is known of the best plan, and of which plans (`about`) it is the best."""
-    if certificate is None:
-        return "nothing"
-    status = str(certificate["status"]).lower()
-    return f"{status}: no better {about}" if about and status == "optimal" else status
+def proof(certificate: Mapping[str, Any] | None) -> str:
+    """What is known of the best plan."""
+    return "nothing" if certificate is None else str(certificate["status"]).lower()

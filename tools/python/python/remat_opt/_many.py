@@ -43,7 +43,7 @@ class Job:
     budget: str
     """The budget, as the command line takes it."""
     report: Report | None
-    """What `sweep` found for this budget (`remat-sweep/1`, with one point)."""
+    """What `sweep` found for this budget (`remat-sweep/2`, with one point)."""
     error: RematError | None
     """Why there is none: `InfeasibleError` where it is proved that no plan keeps the budget."""
     attempts: int

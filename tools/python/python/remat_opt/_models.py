@@ -39,7 +39,7 @@ def inspect(
         progress: Called now and then with a `Progress`.
 
     Returns:
-        `remat-inspect/1`: `peak_bytes`, `peak_node`, `resident_at_peak`, `timeline` (bytes `during` and `after` each
+        `remat-inspect/2`: `peak_bytes`, `peak_node`, `resident_at_peak`, `timeline` (bytes `during` and `after` each
         step), what tiles would give (`in_tiles`).
 
     Raises:
@@ -73,7 +73,7 @@ def verify(
         progress: Called now and then with a `Progress`.
 
     Returns:
-        Of a plan `remat-verify/1` with its peak and duration, of a model `remat-verify-models/1` with bits, memory
+        Of a plan `remat-verify/1` with its peak and duration, of a model `remat-verify-models/2` with bits, memory
         and time. In a notebook, a plan shows as a drawing of its runs over time.
 
     Raises:
@@ -145,7 +145,7 @@ def sweep(
             result.
 
     Returns:
-        `remat-sweep/1`: `points`, loose budgets first, each with `peak_bytes`, `overhead_percent` and what is proved.
+        `remat-sweep/2`: `points`, loose budgets first, each with `peak_bytes`, `overhead_percent` and what is proved.
         In a notebook it shows as a chart.
 
     Raises:
@@ -210,7 +210,7 @@ def max_batch(
         progress: Called now and then with a `Progress`.
 
     Returns:
-        `remat-max-batch/1`: the sizes `without` and `with`, and all `trials`.
+        `remat-max-batch/2`: the sizes `without` and `with`, and all `trials`.
 
     Raises:
         InfeasibleError: It is proved that not even one fits.

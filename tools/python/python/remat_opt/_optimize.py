@@ -73,7 +73,7 @@ def optimize(
         dims: Values of symbolic dimensions to plan at, `{"batch": 8}`: they stay free, the model takes every other
             value, too, and is right for it.
         fix_dims: Symbolic dimensions to fix, `{"n": 512}`, or names of those in `dims`: the inputs of the model declare
-            the number, and its sessions refuse every other one. Then stretches may run tile by tile along them.
+            the number, and its sessions refuse every other one. Then fused chains may run tile by tile along them.
         sizes: Bytes of tensors whose size cannot be inferred.
         device: A device whose times and memory count, or `"cuda"`.
         profile: Measured times per op, as `remat-opt profile` writes them, or `"measured"` to measure them now.
@@ -92,9 +92,9 @@ def optimize(
             was found.
 
     Returns:
-        The model, its plan and its report. Where no file takes less than the model as it came, that is the model as
-        it came (`changed` is false). Where a measured peak lies above the predicted one, a warning is issued, and the
-        report says so (`keeps_promise`).
+        The model, its plan and its report. Where no file takes less than the original model, that is the model
+        (`changed` is false). Where a measured peak lies above the predicted one, a warning is issued, and the
+        report says so (`within_prediction`).
 
     Raises:
         InfeasibleError: It is proved that no plan keeps the budget; `.op` names the op that forbids it. Or no file was

@@ -30,7 +30,7 @@ class Report(dict[str, Any]):
 
     @property
     def format(self) -> str:
-        """Name and version of the form: `remat-inspect/1`."""
+        """Name and version of the form: `remat-inspect/2`."""
         return str(self["format"])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -43,13 +43,14 @@ class Report(dict[str, Any]):
     def __str__(self) -> str:
         """A few lines; `json` has all of it."""
         lines = [repr(self)]
-        if "points" in self:
+        if "summary" in self:
+            lines += [f"{word:8} {line}" for word, line in _html.lines(self)]
+        elif "points" in self:
             lines += [_line(point) for point in self["points"]]
         elif "trials" in self:
             lines.append(f"batch {self['without']} without rematerialization, {self['with']} with it")
         elif "peak_bytes" in self:
-            added = "" if self.get("overhead_percent") is None else f", time {self['overhead_percent']:+.2f} %"
-            lines.append(f"peak {_html.size(self['peak_bytes'])}{added}")
+            lines.append(f"peak {_html.size(self['peak_bytes'])}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -57,8 +58,8 @@ class Report(dict[str, Any]):
 
     def _repr_html_(self) -> str:
         parts = [f"<strong>{_html.text(self.get('model') or self.get('format'))}</strong>"]
-        if "overhead_percent" in self and "peak_bytes" in self:
-            parts.append(_html.table(_html.plan_rows(self)))
+        if "summary" in self:
+            parts.append(_html.summary(self))
         elif "timeline" in self:
             parts.append(self._memory())
         elif "points" in self:

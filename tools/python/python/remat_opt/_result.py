@@ -25,11 +25,11 @@ class Result:
     """
 
     report: Report
-    """What it gains and costs (`remat-report/1`)."""
+    """What it gains and costs (`remat-report/2`)."""
     plan: Plan
     """Which op runs when."""
     path: pathlib.Path
-    """The model as a file; where none takes less than the model as it came, that model."""
+    """The model as a file; where none takes less than the original model, the original."""
 
     def __init__(
         self, report: Report, plan: Plan, path: pathlib.Path, folder: Folder
@@ -41,7 +41,7 @@ class Result:
 
     @property
     def changed(self) -> bool:
-        """Whether a model was written: none is where no file takes less than the model as it came."""
+        """Whether a model was written: none is where no file takes less than the original model."""
         return bool(self.report.get("is_written", True))
 
     @property
@@ -87,9 +87,8 @@ class Result:
 
     def __repr__(self) -> str:
         report = self.report
-        before, after, of = _html.memory(report)
-        peaks = f"{_html.size(before)} -> {_html.size(after)} ({of})"
-        return f"<Result of {report['model']!r}: peak {peaks}, time {report['overhead_percent']:+.2f} %>"
+        said = [line for word, line in _html.lines(report) if word in ("Budget", "Memory", "Time")]
+        return f"<Result of {report['model']!r}: {'; '.join(said)}>"
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()

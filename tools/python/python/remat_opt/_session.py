@@ -147,7 +147,7 @@ def _header(plan: pathlib.Path) -> tuple[str, set[int]]:
     except UnicodeDecodeError:
         level = ""
     if level not in _LEVELS or not threads:
-        raise ModelError(f"`{plan}` is no plan of memory")
+        raise ModelError(f"`{plan}` is not a plan of memory")
     return level, threads
 
 

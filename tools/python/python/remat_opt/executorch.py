@@ -140,7 +140,7 @@ def _inside(spec: TensorSpec, found: dict[TensorSpec, Any], alignment: int) -> t
         raise ModelError(f"{spec} lies in the storage of {at}, whose memory is not planned")
     offset += found[at].mem_offset
     if offset % alignment:
-        raise ModelError(f"{spec} has to lie at byte {offset}, which is no multiple of {alignment}")
+        raise ModelError(f"{spec} has to lie at byte {offset}, which is not a multiple of {alignment}")
     return found[at].mem_id, offset
 
 

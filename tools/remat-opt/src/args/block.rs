@@ -15,16 +15,16 @@ const BOUNDS: Choice<Bound> = Choice(&[
 /// Whether a plan gets offsets, and what the budget bounds.
 #[derive(Debug, Args)]
 pub(crate) struct BlockArgs {
-    /// Give everything that the plan needs its offset in one block of memory.
+    /// Give every buffer of the plan an offset in one block of memory.
     ///
-    /// The block is as low as is found, with graph outputs at its beginning. Report and plan (`.json`, `.sched`, `.remat`, `--emit-plan`) have it.
-    /// Of a model for ONNX Runtime, which places results itself, it tells what one block would take.
+    /// The block is as small as is found, with graph outputs at its beginning. It stands in the report and the plan (`.json`, `.sched`, `.remat`,
+    /// `--emit-plan`). ONNX Runtime places results itself: for its models the block shows what one block would take.
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     place: bool,
     /// What the budget bounds: `load`, the most bytes that are needed at once, or `block`, the block that they lie in.
     ///
-    /// `block` implies `--place`. Where a block does not fit, a plan of a lower load is sought and placed, in turns, within the limits of the
-    /// search. The budget is a size or a share then; `auto` and `min` seek the lowest load.
+    /// `block` implies `--place`. If a block does not fit, a plan with a lower load is searched for and placed, until the limits of the
+    /// search are reached. Use a size or a share as budget; `auto` and `min` minimize the load.
     #[arg(long, value_name = "WHAT", value_parser = BOUNDS, default_value = "load", hide_possible_values = true, conflicts_with = "plan", help_heading = GOAL, hide_short_help = true)]
     pub(crate) bound: Bound,
     /// Draw the block over the steps of the plan here, as SVG; implies `--place`.

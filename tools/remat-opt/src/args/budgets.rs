@@ -23,7 +23,7 @@ pub(crate) fn parse_budgets(text: &str) -> Result<Budgets, String> {
         return match one(text)? {
             budget @ (BudgetSpec::Share(_) | BudgetSpec::Bytes(_) | BudgetSpec::Min) => Ok(Budgets(vec![budget])),
             budget @ (BudgetSpec::Auto | BudgetSpec::None) => Err(format!(
-                "`{budget}` is no budget to sweep over: name shares, sizes or `min`"
+                "`{budget}` is not a budget for a sweep: name shares, sizes or `min`"
             )),
         };
     };

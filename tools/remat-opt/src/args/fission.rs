@@ -1,4 +1,4 @@
-//! Whether and how stretches of a model run tile by tile.
+//! Whether and how fused chains of a model run tile by tile.
 
 use clap::Args;
 use remat::FissionRequest;
@@ -6,7 +6,7 @@ use remat::fission::{Axis, Exactness};
 
 use super::{Choice, GOAL};
 
-/// Whether stretches run tile by tile, and which bits they may change.
+/// Whether fused chains run tile by tile, and which bits they may change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fission {
     /// None does.
@@ -19,8 +19,8 @@ pub(crate) enum Fission {
 
 const FISSION: Choice<Fission> = Choice(&[
     ("off", Fission::Off, "Ops run whole"),
-    ("exact", Fission::Exact, "Where every bit stays"),
-    ("any", Fission::Any, "Where sums may be rounded otherwise, too"),
+    ("exact", Fission::Exact, "With bit-identical outputs"),
+    ("any", Fission::Any, "Sums may be rounded in another order"),
 ]);
 
 /// What may be cut.
@@ -51,11 +51,11 @@ const AXES: Choice<Cut> = Choice(&[
 pub(crate) struct FissionArgs {
     /// Whether large ops may run tile by tile: `off`, `exact`, `any`.
     ///
-    /// By default `exact` for ONNX Runtime, else `off`. `exact` keeps every bit: tiles are chosen such that the kernels of ONNX Runtime add up in the order of the whole op, with one to as many threads as `--exact-threads` says. `any` may change
-    /// how sums are rounded; then outputs are not compared bit by bit.
+    /// By default `exact` for ONNX Runtime, else `off`. `exact` keeps outputs bit-identical: with up to `--exact-threads` threads, kernels of ONNX Runtime add up tiles in the order of the whole op. `any` may change how sums are rounded; then outputs
+    /// are not compared bit by bit.
     #[arg(long, value_name = "HOW", value_parser = FISSION, hide_possible_values = true, help_heading = GOAL, hide_short_help = true)]
     fission: Option<Fission>,
-    /// The most threads within an op (`intra_op_num_threads`) with which `--fission exact` keeps every bit: those of the largest machine that runs the model. Fewer permit more tiles. On processors with two kinds of cores each thread counts as four.
+    /// Number of threads within an op (`intra_op_num_threads`) up to which `--fission exact` keeps outputs bit-identical: that of the largest machine that runs the model. Fewer permit more tiles. On processors with two kinds of cores each thread counts as four.
     #[arg(long, value_name = "N", default_value_t = FissionRequest::EXACT_THREADS, value_parser = clap::value_parser!(u32).range(1..=128), help_heading = GOAL, hide_short_help = true)]
     exact_threads: u32,
     /// Numbers of tiles to try.

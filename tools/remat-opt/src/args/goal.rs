@@ -27,15 +27,13 @@ const fn moved(mode: PagingMode) -> SecondMemory {
 /// What a plan is to be good at.
 #[derive(Debug, Args)]
 pub(crate) struct GoalArgs {
-    /// What the plan is to be good at, within the budget [default: time].
+    /// What the plan minimizes within the budget [default: time].
     #[arg(long, value_name = "GOAL", value_parser = OBJECTIVES, help_heading = GOAL, hide_short_help = true)]
     objective: Option<Objective>,
-    /// When the plan has to have ended: a multiple of the model's own time, `1.5x`, or a time, `40ms`.
-    ///
-    /// Transfers count.
+    /// Longest duration of the plan, transfers included: a multiple of the model's own time, `1.5x`, or a time, `40ms`.
     #[arg(long, value_name = "TIME", help_heading = GOAL, hide_short_help = true)]
     deadline: Option<Deadline>,
-    /// Keep the budget by `--paging` alone: nothing is computed twice.
+    /// Keep the budget by `--paging` alone, without recomputes.
     #[arg(long, conflicts_with = "solver", help_heading = SECOND_MEMORY, hide_short_help = true)]
     no_remat: bool,
 }
@@ -45,10 +43,10 @@ pub(crate) struct GoalArgs {
 pub(crate) struct PagingArgs {
     /// Move results to a second memory and back: `off`, `sync` or `dma` [default: off].
     ///
-    /// The memory is that of the device. With `sync` the processor moves them, with `dma` the bus does so beside it.
+    /// The second memory is that of the device. With `sync` the processor moves results, with `dma` the bus does while the processor runs.
     #[arg(long = "paging", value_name = "MODE", value_parser = PAGING, hide_possible_values = true, help_heading = SECOND_MEMORY, hide_short_help = true)]
     mode: Option<SecondMemory>,
-    /// What the second memory holds, `32GB` for instance [default: what the device says].
+    /// Capacity of the second memory, `32GB` for instance [default: that of the device].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = SECOND_MEMORY, hide_short_help = true)]
     tier_capacity: Option<u64>,
 }

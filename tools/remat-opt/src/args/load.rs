@@ -40,7 +40,7 @@ const BASELINES: Choice<BaselineArg> = Choice(&[
     (
         "runtime",
         BaselineArg::Runtime,
-        "What ONNX Runtime takes for the model as it came, where that can be told",
+        "What ONNX Runtime takes for the original model, where that is known",
     ),
     ("file", BaselineArg::File, "Every op once, in the order of the file"),
 ]);
@@ -48,15 +48,15 @@ const BASELINES: Choice<BaselineArg> = Choice(&[
 /// Sizes that a model leaves open; the same for every command that reads one.
 #[derive(Debug, Args)]
 pub(crate) struct OpenSizes {
-    /// Value of a symbolic dimension; it stays free; may be repeated.
+    /// Value of a symbolic dimension, which stays free; may be repeated.
     ///
-    /// What is written takes every other value, too, and is right for it; peaks are those of this value. `?` stands for the dynamic extents of a
-    /// module of MLIR.
+    /// The written model accepts every other value, too, with correct outputs; peaks are for this value. `?` stands for the dynamic extents of
+    /// a module of MLIR.
     #[arg(long = "dim", value_name = "NAME=N,..", value_parser = parse_dims, help_heading = INPUT)]
     dims: Vec<Assignments>,
-    /// Fix a symbolic dimension: what is written takes no other value. May be repeated.
+    /// Fix a symbolic dimension: the written model accepts no other value. May be repeated.
     ///
-    /// A name alone fixes it at the value of `--dim`; `\,` is a comma that is part of a name. Stretches that are cut along a dimension can only run tile by tile where it is fixed.
+    /// A name alone fixes it at the value of `--dim`; `\,` is a comma that is part of a name. A fused chain is cut into tiles along a dimension only if that is fixed.
     #[arg(long = "fix-dim", value_name = "NAME[=N],..", value_parser = parse_fixed, help_heading = INPUT, hide_short_help = true)]
     fixed: Vec<Fixed>,
     /// Bytes of a tensor whose size cannot be inferred; may be repeated.
@@ -77,7 +77,7 @@ pub(crate) struct Fixed(Vec<(String, Option<u64>)>);
 pub(crate) struct LoadArgs {
     #[command(flatten)]
     pub(crate) open: OpenSizes,
-    /// For `-` as input: what stdin holds [default: what its beginning looks like].
+    /// For `-` as input: what stdin holds [default: recognized by its first bytes].
     #[arg(long, value_name = "FORM", value_parser = FORMS, help_heading = INPUT, hide_short_help = true)]
     input_format: Option<&'static str>,
     /// Device that times are estimated for, or that models run on [default: cpu].
@@ -88,9 +88,9 @@ pub(crate) struct LoadArgs {
     /// Devices of your own that `--device` may name, in the form of `passes/cost/src/devices.toml`.
     #[arg(long, value_name = "FILE.toml", help_heading = INPUT, hide_short_help = true)]
     pub(crate) device_file: Option<PathBuf>,
-    /// Memory that plans must fit into, or `none` [default: what the device has].
+    /// Memory that plans must fit into, or `none` [default: that of the device].
     ///
-    /// Results, inputs and workspace take it, and weights where the device has no flash for them.
+    /// It holds results, inputs and workspace, and weights if the device has no flash for them.
     #[arg(long, value_name = "BYTES", value_parser = parse_device_memory, help_heading = INPUT, hide_short_help = true)]
     device_memory: Option<DeviceMemory>,
     /// Measured times per op that replace the estimates.
@@ -105,17 +105,17 @@ pub(crate) struct LoadArgs {
     accounting: Option<Accounting>,
     /// Order of first computes: `free` or `fixed` [default: free for models, fixed for graphs].
     ///
-    /// Whether they may change their order, or must keep that of the input.
+    /// `fixed` keeps the order of the input.
     #[arg(long, value_name = "MODE", value_parser = ORDERS, help_heading = GOAL, hide_short_help = true)]
     order: Option<OrderMode>,
-    /// How often one op may run at most [default: no limit].
+    /// Maximum number of runs of one op [default: no limit].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = GOAL, hide_short_help = true)]
     max_computes: Option<u32>,
-    /// What a per cent of memory is one of: `runtime` or `file` [default: runtime].
+    /// What shares of memory refer to: `runtime` or `file` [default: runtime].
     ///
-    /// `runtime`: what ONNX Runtime takes for the model as it came with the memory arena off, measured where it is there, else simulated.
-    /// `file`: the peak of every op once, in the order of the file, as plans count memory; the only one for graphs, devices that are no
-    /// CPU, `--order fixed` and `--accounting paper`.
+    /// `runtime`: the peak of the original model in ONNX Runtime with the memory arena off, measured if the runtime is found, else simulated.
+    /// `file`: the peak of every op once, in the order of the file, as plans count memory; always used for graphs, devices other than
+    /// CPUs, `--order fixed` and `--accounting paper`.
     #[arg(long, value_name = "MODE", value_parser = BASELINES, default_value = "runtime", hide_default_value = true, help_heading = GOAL, hide_short_help = true)]
     pub(crate) baseline: BaselineArg,
     #[command(flatten)]

@@ -52,6 +52,15 @@ impl<'a> Inputs<'a> {
     }
 }
 
+/// How much a command says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Talk {
+    /// No progress is shown.
+    pub(crate) quiet: bool,
+    /// The report says all that is known.
+    pub(crate) verbose: bool,
+}
+
 /// A file that a command writes, and the extension of what it holds.
 pub(crate) type OutputPath<'a> = (&'a mut PathBuf, &'static str);
 
@@ -78,19 +87,19 @@ pub(crate) trait Arguments {
         Ok(())
     }
 
-    /// Does the work and prints the report; `quiet` where no progress is to be shown.
+    /// Does the work and prints the report.
     ///
     /// # Errors
     /// Whatever ends the command.
-    fn run(&self, quiet: bool) -> anyhow::Result<()>;
+    fn run(&self, talk: Talk) -> anyhow::Result<()>;
 
     /// Prepares and runs.
     ///
     /// # Errors
     /// Whatever ends the command.
-    fn execute(&self, quiet: bool) -> anyhow::Result<()> {
+    fn execute(&self, talk: Talk) -> anyhow::Result<()> {
         self.prepare()?;
-        self.run(quiet)
+        self.run(talk)
     }
 }
 

@@ -9,10 +9,10 @@ use super::REPORT;
 /// Where the page goes.
 #[derive(Debug, Args)]
 pub(crate) struct PageArgs {
-    /// Also write the report as a page for a browser: one file, readable without a network and without scripts.
+    /// Also write the report as a page for a browser: one file, readable offline and without scripts.
     ///
-    /// It has memory over the steps before and after with the tensors behind it, the block with its offsets where there is one (`--place`), what is
-    /// computed again, what moves to the second memory.
+    /// It shows memory over the steps before and after with the tensors in it, the block with its offsets (`--place`), recomputes, and
+    /// transfers to the second memory.
     #[arg(long = "report", value_name = "HTML", help_heading = REPORT, hide_short_help = true)]
     pub(crate) page: Option<PathBuf>,
 }

@@ -15,7 +15,7 @@ pub(crate) struct SearchArgs {
     /// Threads to search with [default: 2, or 1 where there is one core].
     #[arg(long, value_name = "N", value_parser = parse_threads, help_heading = SEARCH, hide_short_help = true)]
     threads: Option<usize>,
-    /// Most memory the process may take, such as `4GiB`: a search stops there with the best plan so far.
+    /// Memory limit of the process, such as `4GiB`; a search that reaches it stops with the best plan so far.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = SEARCH, hide_short_help = true)]
     memory_limit: Option<u64>,
     /// Seed of the random choices.

@@ -14,7 +14,9 @@ use remat_onnxruntime_deploy::PlannedBodies;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, Budgets, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, named, parse_budgets};
+use crate::args::{
+    Arguments, Budgets, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, Talk, named, parse_budgets,
+};
 use crate::document::Body;
 use crate::failure::similar;
 use crate::progress::Line;
@@ -31,13 +33,13 @@ pub(crate) struct CompareArgs {
     /// Peaks to stay within: shares (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`).
     #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', allow_hyphen_values = true, default_value = "90%..50%:10%", value_parser = parse_budgets, help_heading = GOAL)]
     budgets: Vec<Budgets>,
-    /// Solvers; those that this build lacks are left out, and named in the report [default: all there are].
+    /// Solvers; those that are missing are left out and named in the report [default: all].
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', help_heading = SEARCH)]
     solvers: Vec<String>,
-    /// Longest time for one solver under one budget.
+    /// Time limit of one solver under one budget.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
     time_limit: Duration,
-    /// Most search steps for one solver under one budget.
+    /// Maximum number of search steps of one solver under one budget.
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     step_limit: Option<u64>,
     #[command(flatten)]
@@ -46,11 +48,21 @@ pub(crate) struct CompareArgs {
 
 /// The figures of a comparison, as `-o` writes them.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Report(ComparisonFile);
+pub(crate) struct Report {
+    #[serde(flatten)]
+    figures: ComparisonFile,
+    /// The same for people, and which solver beat the default one.
+    #[serde(skip)]
+    text: String,
+}
 
 impl Body for Report {
     const FORMAT: &'static str = COMPARISON_FORMAT;
     const HAS_FORMAT: bool = true;
+
+    fn text(&self) -> String {
+        self.text.clone()
+    }
 }
 
 impl Arguments for CompareArgs {
@@ -66,13 +78,13 @@ impl Arguments for CompareArgs {
         self.planning.search.find_library()
     }
 
-    fn run(&self, quiet: bool) -> anyhow::Result<()> {
+    fn run(&self, talk: Talk) -> anyhow::Result<()> {
         let started = Instant::now();
         let writes = [
             ("the figures (`-o`)", self.output.as_ref()),
             ("the chart (`--svg`)", self.svg.as_ref()),
         ];
-        let line = Line::start(quiet, None);
+        let line = Line::start(talk.quiet, None);
         let mut job = self.planning.job(&writes)?;
         let model = job.open_shown(None, None, &line)?;
         let mut control = self.planning.search.control().observer(&line);
@@ -94,18 +106,18 @@ impl Arguments for CompareArgs {
             files::write(path, svg(&model, &comparison)?)?;
         }
         line.finish();
-        console::report(
-            &self.planning.report,
-            || text(self, &model, &comparison, started.elapsed()),
-            || Report(figures),
-            comparison.require_plan().map_err(Into::into),
-        )
+        let report = Report {
+            figures,
+            text: text(self, &model, &comparison, started.elapsed()),
+        };
+        let outcome = comparison.require_plan().map_err(Into::into);
+        console::report(&self.planning.report, &report, outcome)
     }
 }
 
 fn text(args: &CompareArgs, model: &Model, comparison: &Comparison, took: Duration) -> String {
     let mut lines = vec![
-        units::baseline(model),
+        units::baseline(model.baseline_peak().bytes, model.baseline_peak().of),
         format!(
             "floor     {} ({:.1} %)",
             units::bytes(comparison.floor),

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use comfy_table::Table;
 use remat::fission::Candidate;
-use remat::plan::{Accounting, BoundCovers, Plan, Problem, Step, StorageId, Tiling};
-use remat::solver::{SolveControl, least_peak, once_order};
+use remat::plan::{Accounting, OpId, Plan, Step, StorageId, Tiling};
+use remat::solver::{SolveControl, once_order};
 use remat::verify::{Replay, StepTrace, resident_at};
 use remat::{BaselineOf, Format, Model, TilingOutlook};
 use remat_files::{line, shown};
@@ -14,13 +15,14 @@ use remat_onnxruntime_deploy::Padding;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, FissionArgs, INPUT, Inputs, LoadArgs, REPORT, ReportArgs};
+use crate::args::{Arguments, FissionArgs, INPUT, Inputs, LoadArgs, REPORT, ReportArgs, Talk};
 use crate::bodies::BodyRecord;
 use crate::document::Body;
+use crate::floor::Floor;
 use crate::job::{Job, LEAST, PATIENCE};
 use crate::padding::padding_text;
 use crate::runtime::{expected, limits};
-use crate::{bodies, chart, console, floor, interrupt, tiles, units};
+use crate::{bodies, chart, console, interrupt, tiles, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
@@ -78,17 +80,17 @@ pub(crate) struct Report {
     peak_step: usize,
     /// The op that runs then.
     peak_node: String,
-    /// The peak that no plan of whole ops undercuts, in bytes; in fixed order, none in this order. Tiles may.
-    lower_bound_bytes: Option<u64>,
-    /// The op that needs them; absent where the results that stay do.
-    lower_bound_node: Option<String>,
+    /// Bytes that its kernel takes on top of operands and results.
+    peak_workspace_bytes: u64,
+    /// The peak that no plan undercuts; other tiles may.
+    floor: Option<Floor>,
     /// Every op once, in another order; absent where the order is fixed or the problem is not series-parallel.
     #[serde(skip_serializing_if = "Option::is_none")]
     once: Option<Once>,
     /// The subgraphs that have plans of their own, where there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     bodies: Vec<BodyRecord>,
-    /// What running stretches tile by tile would give, by estimate; absent where that was not looked for.
+    /// What running fused chains tile by tile would give, by estimate; absent where that was not looked for.
     in_tiles: Option<InTiles>,
     /// What fills more than half of the memory because ONNX Runtime keeps it in blocks of channels; absent where nothing does.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,10 +99,13 @@ pub(crate) struct Report {
     resident_at_peak: Vec<Resident>,
     /// Memory at each step.
     timeline: Vec<Moment>,
+    /// How many of what is resident the text lists.
+    #[serde(skip)]
+    top: usize,
 }
 
 /// What orders in which every op runs once come to.
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Copy, Serialize, JsonSchema)]
 struct Once {
     /// Bytes at the peak of the best order found.
     peak_bytes: u64,
@@ -122,7 +127,7 @@ struct InTiles {
 }
 
 /// A tiling.
-#[derive(Serialize, JsonSchema)]
+#[derive(PartialEq, Serialize, JsonSchema)]
 struct TilesAt {
     /// Bytes at the peak in reference order.
     peak_bytes: u64,
@@ -130,7 +135,7 @@ struct TilesAt {
     peak_percent: f64,
     /// Time beyond that of the model as it is, in per cent.
     overhead_percent: f64,
-    /// The stretches.
+    /// The fused chains.
     tiling: Tiling,
 }
 
@@ -139,6 +144,8 @@ struct TilesAt {
 struct Resident {
     /// The tensor that it was made for.
     tensor: String,
+    /// The op that makes it; absent for what comes from outside.
+    made_by: Option<String>,
     /// Its size.
     bytes: u64,
 }
@@ -155,7 +162,69 @@ struct Moment {
 }
 
 impl Body for Report {
-    const FORMAT: &'static str = "remat-inspect/1";
+    const FORMAT: &'static str = "remat-inspect/2";
+
+    fn text(&self) -> String {
+        let share = |bytes: u64| {
+            format!(
+                "{} ({:.1} %)",
+                units::bytes(bytes),
+                units::percent(bytes, self.baseline_peak_bytes)
+            )
+        };
+        let mut lines = vec![format!(
+            "{}: {}, {}, peak {} at step {} (`{}`)",
+            shown(&self.model),
+            units::count(self.ops, "op"),
+            units::count(self.tensors, "tensor"),
+            units::bytes(self.peak_bytes),
+            self.peak_step,
+            shown(&self.peak_node),
+        )];
+        if self.baseline_of != BaselineOf::FileOrder {
+            lines.push(format!(
+                "the model takes {} as it is, {}: shares are of that",
+                units::bytes(self.baseline_peak_bytes),
+                self.baseline_of
+            ));
+        }
+        lines.extend(self.anti_dependences.map(|count| {
+            format!(
+                "{}: ops that never run after another one, which overwrites what they read",
+                units::count(count, "anti-dependence"),
+            )
+        }));
+        lines.extend(self.floor.as_ref().map(|floor| {
+            format!(
+                "no {} can go below {}: {}",
+                floor.plans,
+                share(floor.bytes),
+                floor.needed_for()
+            )
+        }));
+        lines.extend(self.once.map(|once| {
+            let bound = match once.lower_bound_bytes {
+                Some(bound) if bound == once.peak_bytes => "; no order has less".to_owned(),
+                Some(bound) => format!("; no order has less than {}", share(bound)),
+                None => String::new(),
+            };
+            format!(
+                "series-parallel: every op once takes {} in the best order found{bound}",
+                share(once.peak_bytes)
+            )
+        }));
+        let planned = bodies::lines(&self.bodies).into_iter();
+        lines.extend(planned.map(|line| format!("with a plan for subgraph {line}")));
+        lines.extend(self.in_tiles.iter().flat_map(InTiles::lines));
+        lines.extend(self.padding.as_ref().map(padding_text));
+        lines.extend([String::new(), self.chart(), String::new()]);
+        lines.push(format!(
+            "largest of {} in memory at the peak:",
+            units::count(self.resident_at_peak.len(), "storage")
+        ));
+        lines.push(self.table().trim_fmt());
+        lines.join("\n") + "\n"
+    }
 }
 
 /// Rows of the timeline.
@@ -166,7 +235,7 @@ impl Arguments for InspectArgs {
         self.load.inputs(std::iter::once(&mut self.input).chain(&mut self.plan))
     }
 
-    fn run(&self, _quiet: bool) -> anyhow::Result<()> {
+    fn run(&self, _talk: Talk) -> anyhow::Result<()> {
         let mut job = Job::resolve(&self.input, &self.load, &[("the plan", self.plan.as_ref())], &[])?;
         let Some(path) = &self.plan else {
             let model = job.open(None)?;
@@ -244,162 +313,16 @@ struct Inspected<'a> {
 
 impl Inspected<'_> {
     fn show(&self) -> anyhow::Result<()> {
-        let mut resident = resident_at(self.model.problem(), self.plan, self.replay.peak_step);
-        resident.sort_by_key(|&(storage, bytes)| (std::cmp::Reverse(bytes), storage));
-        console::report(
-            &self.args.report,
-            || text(self, &resident),
-            || Report::new(self, &resident),
-            Ok(()),
-        )
+        console::report(&self.args.report, &Report::new(self), Ok(()))
     }
 }
 
-/// Name of the op that runs at a step.
-fn op_at<'a>(problem: &'a Problem, plan: &Plan, step: usize) -> &'a str {
+/// The op that runs at a step.
+fn op_at(plan: &Plan, step: usize) -> Option<OpId> {
     match plan.steps.get(step) {
-        Some(&(Step::Compute(op) | Step::Recompute(op))) => &problem.ops[op].name,
-        _ => "",
+        Some(&(Step::Compute(op) | Step::Recompute(op))) => Some(op),
+        _ => None,
     }
-}
-
-fn text(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> String {
-    let &Inspected {
-        args,
-        model,
-        plan,
-        replay,
-        outlook,
-        padding,
-    } = inspected;
-    let problem = model.problem();
-    let mut lines = vec![format!(
-        "{}: {}, {}, peak {} at step {} (`{}`)",
-        shown(&problem.name),
-        units::count(problem.ops.len(), "op"),
-        units::count(problem.tensors.len(), "tensor"),
-        units::bytes(replay.peak),
-        replay.peak_step,
-        shown(op_at(problem, plan, replay.peak_step)),
-    )];
-    let baseline = model.baseline_peak();
-    if baseline.of != BaselineOf::FileOrder {
-        lines.push(format!(
-            "the model takes {} as it is, {}: shares are of that",
-            units::bytes(baseline.bytes),
-            baseline.of
-        ));
-    }
-    if !problem.anti_dependences.is_empty() {
-        lines.push(format!(
-            "{}: ops that never run after another one, which overwrites what they read",
-            units::count(problem.anti_dependences.len(), "anti-dependence"),
-        ));
-    }
-    let least = least_peak(problem, &SolveControl::new());
-    if !problem.ops.is_empty() {
-        let what = floor::needed_for(problem, &least);
-        lines.push(format!(
-            "no plan of whole ops{} can go below {} ({:.1} %): {what}",
-            if least.covers == BoundCovers::FixedOrder {
-                " in this order"
-            } else {
-                ""
-            },
-            units::bytes(least.bytes),
-            units::percent(least.bytes, baseline.bytes),
-        ));
-    }
-    lines.extend(once_line(problem, baseline.bytes));
-    let planned = bodies::lines(model.bodies()).into_iter();
-    lines.extend(planned.map(|line| format!("with a plan for subgraph {line}")));
-    lines.extend(outlook.into_iter().flat_map(in_tiles));
-    lines.extend(padding.map(padding_text));
-    let during: Vec<u64> = replay.trace.iter().map(|step| step.during).collect();
-    lines.push(String::new());
-    let timeline = chart::Timeline {
-        values: &during,
-        peak: replay.peak_step,
-        bytes: &units::bytes,
-        name: &|step| op_at(problem, plan, step),
-    };
-    lines.push(timeline.draw(chart::terminal_width(), CHART_ROWS));
-    lines.push(String::new());
-    lines.push(format!(
-        "largest of {} in memory at the peak:",
-        units::count(resident.len(), "storage")
-    ));
-    let mut table = console::table(["bytes", "share", "tensor", "made by"], 0..2);
-    let running = plan.steps.get(replay.peak_step).and_then(|step| match *step {
-        Step::Compute(op) | Step::Recompute(op) => Some(&problem.ops[op]),
-        Step::Free(_) | Step::PageOut(_) | Step::PageIn(_) => None,
-    });
-    if let Some(op) = running.filter(|op| op.workspace > 0) {
-        let share = format!("{:.1} %", units::percent(op.workspace, replay.peak));
-        table.add_row([
-            units::bytes(op.workspace),
-            share,
-            "(kernel workspace)".to_owned(),
-            line(&op.name),
-        ]);
-    }
-    for &(storage, bytes) in resident.iter().take(args.top) {
-        let root = &problem.tensors[problem.storages[storage].root];
-        let producer = root.producer.map_or("", |op| problem.ops[op].name.as_str());
-        let share = format!("{:.1} %", units::percent(bytes, replay.peak));
-        table.add_row([units::bytes(bytes), share, line(&root.name), line(producer)]);
-    }
-    lines.push(table.trim_fmt());
-    lines.join("\n") + "\n"
-}
-
-/// The peak of every op once, in the best order known of a series-parallel problem.
-fn once_line(problem: &Problem, baseline: u64) -> Option<String> {
-    let order = once_order(problem, &SolveControl::new())?;
-    let amount = |bytes| format!("{} ({:.1} %)", units::bytes(bytes), units::percent(bytes, baseline));
-    let bound = match order.bound {
-        _ if order.is_least() => "; no order has less".to_owned(),
-        Some(bound) => format!("; no order has less than {}", amount(bound)),
-        None => String::new(),
-    };
-    Some(format!(
-        "series-parallel: every op once takes {} in the best order found{bound}",
-        amount(order.peak)
-    ))
-}
-
-/// What tiles give, in words.
-fn in_tiles(outlook: &TilingOutlook) -> Vec<String> {
-    let Some(whole) = outlook.front.first() else {
-        return Vec::new();
-    };
-    let within = outlook.lowest(Some(MOST_OVERHEAD));
-    let lowest = outlook.lowest(None).filter(|lowest| within != Some(lowest));
-    let mut lines = Vec::new();
-    for candidate in within.into_iter().chain(lowest) {
-        lines.push(format!(
-            "in tiles about {} ({:.1} % of the peak of whole ops in file order), {:+.1} % estimated time:",
-            units::bytes(candidate.peak),
-            units::percent(candidate.peak, whole.peak),
-            overhead_percent(candidate),
-        ));
-        lines.extend(
-            tiles::lines(&candidate.tiling)
-                .into_iter()
-                .map(|line| format!("  {line}")),
-        );
-    }
-    if lines.is_empty() {
-        lines.push("no tiles were found that lower the peak".to_owned());
-    }
-    if let Some(bound) = &outlook.bound {
-        lines.push(format!(
-            "no tiling can go below {}: op `{}`",
-            units::bytes(bound.bytes),
-            shown(&bound.op)
-        ));
-    }
-    lines
 }
 
 fn overhead_percent(candidate: &Candidate) -> f64 {
@@ -407,37 +330,107 @@ fn overhead_percent(candidate: &Candidate) -> f64 {
 }
 
 impl InTiles {
-    fn of(outlook: &TilingOutlook) -> Self {
-        let whole = outlook.front.first().map_or(0, |whole| whole.peak);
+    fn of(outlook: &TilingOutlook) -> Option<Self> {
+        let whole = outlook.front.first()?.peak;
         let at = |candidate: &Candidate| TilesAt {
             peak_bytes: candidate.peak,
             peak_percent: units::percent(candidate.peak, whole),
             overhead_percent: overhead_percent(candidate),
             tiling: candidate.tiling.clone(),
         };
-        Self {
+        Some(Self {
             within_limit: outlook.lowest(Some(MOST_OVERHEAD)).map(at),
             lowest: outlook.lowest(None).map(at),
             bound_bytes: outlook.bound.as_ref().map(|bound| bound.bytes),
             bound_node: outlook.bound.as_ref().map(|bound| bound.op.clone()),
+        })
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let lowest = self
+            .lowest
+            .as_ref()
+            .filter(|lowest| self.within_limit.as_ref() != Some(lowest));
+        let mut lines = Vec::new();
+        for tiles in self.within_limit.iter().chain(lowest) {
+            lines.push(format!(
+                "in tiles about {} ({:.1} % of the peak of whole ops in file order), {:+.1} % estimated time:",
+                units::bytes(tiles.peak_bytes),
+                tiles.peak_percent,
+                tiles.overhead_percent,
+            ));
+            let chains = tiles::lines(&tiles.tiling).into_iter();
+            lines.extend(chains.map(|line| format!("  {line}")));
         }
+        if lines.is_empty() {
+            lines.push("no tiles were found that lower the peak".to_owned());
+        }
+        if let Some((bytes, node)) = self.bound_bytes.zip(self.bound_node.as_ref()) {
+            lines.push(format!(
+                "no tiling can go below {}: op `{}`",
+                units::bytes(bytes),
+                shown(node)
+            ));
+        }
+        lines
     }
 }
 
 impl Report {
-    fn new(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> Self {
+    /// Memory over the steps.
+    fn chart(&self) -> String {
+        let during: Vec<u64> = self.timeline.iter().map(|moment| moment.during).collect();
+        let timeline = chart::Timeline {
+            values: &during,
+            peak: self.peak_step,
+            bytes: &units::bytes,
+            name: &|step| &self.timeline[step].node,
+        };
+        timeline.draw(chart::terminal_width(), CHART_ROWS)
+    }
+
+    /// What is resident at the peak.
+    fn table(&self) -> Table {
+        let mut table = console::table(["bytes", "share", "tensor", "made by"], 0..2);
+        let share = |bytes: u64| format!("{:.1} %", units::percent(bytes, self.peak_bytes));
+        if self.peak_workspace_bytes > 0 {
+            table.add_row([
+                units::bytes(self.peak_workspace_bytes),
+                share(self.peak_workspace_bytes),
+                "(kernel workspace)".to_owned(),
+                line(&self.peak_node),
+            ]);
+        }
+        for resident in self.resident_at_peak.iter().take(self.top) {
+            table.add_row([
+                units::bytes(resident.bytes),
+                share(resident.bytes),
+                line(&resident.tensor),
+                line(resident.made_by.as_deref().unwrap_or_default()),
+            ]);
+        }
+        table
+    }
+
+    fn new(inspected: &Inspected<'_>) -> Self {
         let (model, plan, replay) = (inspected.model, inspected.plan, inspected.replay);
         let problem = model.problem();
-        let least = least_peak(problem, &SolveControl::new());
+        let mut resident = resident_at(problem, plan, replay.peak_step);
+        resident.sort_by_key(|&(storage, bytes)| (std::cmp::Reverse(bytes), storage));
         let moment = |trace: &StepTrace| Moment {
-            node: op_at(problem, plan, trace.step).to_owned(),
+            node: op_at(plan, trace.step).map_or_else(String::new, |op| problem.ops[op].name.clone()),
             during: trace.during,
             after: trace.after,
         };
-        let at_peak = |&(storage, bytes): &(StorageId, u64)| Resident {
-            tensor: problem.storage_name(storage).to_owned(),
-            bytes,
+        let at_peak = |&(storage, bytes): &(StorageId, u64)| {
+            let producer = problem.tensors[problem.storages[storage].root].producer;
+            Resident {
+                tensor: problem.storage_name(storage).to_owned(),
+                made_by: producer.map(|op| problem.ops[op].name.clone()),
+                bytes,
+            }
         };
+        let running = op_at(plan, replay.peak_step);
         Self {
             model: problem.name.clone(),
             input: inspected.args.input.clone(),
@@ -450,18 +443,19 @@ impl Report {
             baseline_of: model.baseline_peak().of,
             peak_bytes: replay.peak,
             peak_step: replay.peak_step,
-            peak_node: op_at(problem, plan, replay.peak_step).to_owned(),
-            lower_bound_bytes: (!problem.ops.is_empty()).then_some(least.bytes),
-            lower_bound_node: least.op.map(|op| problem.ops[op].name.clone()),
+            peak_node: running.map_or_else(String::new, |op| problem.ops[op].name.clone()),
+            peak_workspace_bytes: running.map_or(0, |op| problem.ops[op].workspace),
+            floor: Floor::of(model, &SolveControl::new()),
             once: once_order(problem, &SolveControl::new()).map(|order| Once {
                 peak_bytes: order.peak,
                 lower_bound_bytes: order.bound,
             }),
             bodies: BodyRecord::all(model.bodies()),
-            in_tiles: inspected.outlook.map(InTiles::of),
+            in_tiles: inspected.outlook.and_then(InTiles::of),
             padding: inspected.padding.cloned(),
             resident_at_peak: resident.iter().map(at_peak).collect(),
             timeline: replay.trace.iter().map(moment).collect(),
+            top: inspected.args.top,
         }
     }
 }

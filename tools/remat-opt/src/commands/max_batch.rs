@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::check::Check;
-use crate::args::{Arguments, FissionArgs, GOAL, INPUT, Inputs, PlanningArgs, SEARCH};
+use crate::args::{Arguments, FissionArgs, GOAL, INPUT, Inputs, PlanningArgs, SEARCH, Talk};
 use crate::bodies::BodyRecord;
 use crate::document::Body;
 use crate::progress::Line;
@@ -41,17 +41,17 @@ the state of an optimizer and the like off the memory.";
 const SOLVER: &str = "auto";
 /// Share of the time for the search, where what it finds is then tried.
 const SEARCHING: f64 = 0.4;
-/// Shares of the time of one size for plans of subgraphs, and for finding stretches that run tile by tile.
+/// Shares of the time of one size for plans of subgraphs, and for finding fused chains that run tile by tile.
 const BODIES: f64 = 0.4;
 const TILING: f64 = 0.5;
 
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct MaxBatchArgs {
-    /// Memory there is, such as `16GiB`.
+    /// Available memory, such as `16GiB`.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = GOAL)]
     memory: u64,
-    /// Memory of it that is taken whatever the plan, such as the weights.
+    /// Part of it that every plan takes, such as the weights.
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = parse_bytes, help_heading = GOAL)]
     fixed_memory: u64,
     /// The symbolic dimension to enlarge, for models; others are set with `--dim`.
@@ -63,7 +63,7 @@ pub(crate) struct MaxBatchArgs {
         help_heading = INPUT
     )]
     batch_dim: Option<String>,
-    /// For graphs and problems, which have no dimensions: the batch that their sizes are for; all grow with it.
+    /// For graphs and problems, which have no dimensions: the batch that their sizes are for; all sizes grow with it.
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..), help_heading = INPUT)]
     batch_factor: Option<u64>,
     /// Time that may be added, as a share of the time without rematerialization at the same size.
@@ -75,12 +75,12 @@ pub(crate) struct MaxBatchArgs {
     /// Solver to use; `auto` searches, then proves what it can.
     #[arg(long, value_name = "NAME", default_value = SOLVER, help_heading = SEARCH)]
     solver: String,
-    /// Longest time for the command, one run of the model apart.
+    /// Time limit of the command; one run of the model comes on top.
     ///
     /// All sizes share it; a search ends as soon as a plan is short enough.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, help_heading = SEARCH)]
     time_limit: Duration,
-    /// Most search steps to take for one size.
+    /// Maximum number of search steps for one size.
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     step_limit: Option<u64>,
     #[command(flatten)]
@@ -116,7 +116,7 @@ pub(crate) struct Report {
     with: Option<u64>,
     /// Time that is added at that size, in per cent.
     overhead_percent: Option<f64>,
-    /// Whether the time was over before all was tried: larger sizes may fit.
+    /// Whether the time limit was reached before all was tried: larger sizes may fit.
     is_out_of_time: bool,
     /// Whether the main command wrote a file for that size which was measured within the memory.
     is_checked: bool,
@@ -147,7 +147,9 @@ struct Trial {
     peak_bytes: Option<u64>,
     /// Duration of the plan.
     duration: Option<u64>,
-    /// The stretches that run tile by tile in it, where there are any.
+    /// Time beyond the baseline, in per cent.
+    overhead_percent: Option<f64>,
+    /// The fused chains that run tile by tile in it, where there are any.
     tiling: Option<Tiling>,
     /// The subgraphs with plans of their own in it, where there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -155,7 +157,54 @@ struct Trial {
 }
 
 impl Body for Report {
-    const FORMAT: &'static str = "remat-max-batch/1";
+    const FORMAT: &'static str = "remat-max-batch/2";
+
+    fn text(&self) -> String {
+        let fixed = match self.fixed_bytes {
+            0 => String::new(),
+            fixed => format!(", {} of it fixed", units::bytes(fixed)),
+        };
+        let mut lines = vec![format!("memory    {}{fixed}", units::bytes(self.memory_bytes))];
+        if let Some((weights, inputs)) = self.weights_bytes.zip(self.inputs_bytes) {
+            lines.push(format!(
+                "apart     weights {}, inputs {}: no peak counts them",
+                units::bytes(weights),
+                units::bytes(inputs)
+            ));
+        }
+        lines.extend([String::new(), table(&self.trials).trim_fmt(), String::new()]);
+        let size = |size: Option<u64>| size.map_or_else(|| "none".to_owned(), |size| size.to_string());
+        lines.push(format!("without   {}", size(self.without)));
+        let gain = match (self.with, self.without) {
+            (Some(with), Some(without)) => format!(", {:.2} times as large", with as f64 / without as f64),
+            _ => String::new(),
+        };
+        lines.push(format!("with      {}{gain}", size(self.with)));
+        let mut reasons = self
+            .trials
+            .iter()
+            .filter_map(|trial| Some((trial, trial.reason.as_ref()?)));
+        lines.extend(
+            reasons
+                .next()
+                .map(|(trial, reason)| format!("at {:<7}{}: {}", trial.batch, trial.found, shown(reason))),
+        );
+        if let Some(command) = &self.command {
+            let checked = if self.is_checked {
+                "written and measured within the memory by"
+            } else {
+                "not measured in ONNX Runtime; to be made by"
+            };
+            lines.push(format!("file      {checked}:\n          {command}"));
+        }
+        if self.is_out_of_time {
+            lines.push(
+                "          time limit reached before all was tried: `--time-limit` may find a larger size".to_owned(),
+            );
+        }
+        lines.push(format!("time      {:.2} s", self.seconds));
+        lines.join("\n") + "\n"
+    }
 }
 
 impl Arguments for MaxBatchArgs {
@@ -167,11 +216,11 @@ impl Arguments for MaxBatchArgs {
         self.planning.search.find_library()
     }
 
-    fn run(&self, quiet: bool) -> anyhow::Result<()> {
+    fn run(&self, talk: Talk) -> anyhow::Result<()> {
         let started = Instant::now();
         let mut job = self.planning.job(&[])?;
-        let line = Line::start(quiet, None);
-        line.apart(Activity::Import, "");
+        let line = Line::start(talk.quiet, None);
+        line.untimed(Activity::Import, "");
         job.measure()?;
         let mut whole = self
             .planning
@@ -194,12 +243,9 @@ impl Arguments for MaxBatchArgs {
         let report = |answer: &Answer, of_answer: &Model| -> anyhow::Result<()> {
             let took = started.elapsed();
             line.finish();
-            console::report(
-                &self.planning.report,
-                || text(self, answer, of_answer, took),
-                || Report::new(self, answer, of_answer, took),
-                answer.found.require_size().map_err(Into::into),
-            )
+            let report = Report::new(self, answer, of_answer, took);
+            let outcome = answer.found.require_size().map_err(Into::into);
+            console::report(&self.planning.report, &report, outcome)
         };
         if let Some(name) = &self.batch_dim {
             let options = |size: u64| {
@@ -300,91 +346,23 @@ struct Answer {
     command: Option<String>,
 }
 
-/// The lines a person wants at the end.
-fn text(args: &MaxBatchArgs, answer: &Answer, of_answer: &Model, took: Duration) -> String {
-    let found = &answer.found;
-    let mut lines = vec![format!(
-        "memory    {}{}",
-        units::bytes(args.memory),
-        if args.fixed_memory > 0 {
-            format!(", {} of it fixed", units::bytes(args.fixed_memory))
-        } else {
-            String::new()
-        }
-    )];
-    if let Some(external) = of_answer.external_bytes().filter(|_| args.batch_dim.is_some()) {
-        lines.push(format!(
-            "apart     weights {}, inputs {}: no peak counts them",
-            units::bytes(external.constants),
-            units::bytes(external.inputs)
-        ));
-    }
-    lines.extend([String::new(), table(&found.trials).trim_fmt(), String::new()]);
-    let size = |size: Option<u64>| size.map_or_else(|| "none".to_owned(), |size| size.to_string());
-    lines.push(format!("without   {}", size(found.without)));
-    let gain = match (found.with, found.without) {
-        (Some(with), Some(without)) => format!(", {:.2} times as large", with as f64 / without as f64),
-        _ => String::new(),
-    };
-    lines.push(format!("with      {}{gain}", size(found.with)));
-    if let Some(limit) = found.limit() {
-        let reason = limit.finding.reason().unwrap_or_default();
-        lines.push(format!(
-            "at {:<7}{}: {}",
-            limit.size,
-            state(&limit.finding),
-            shown(reason)
-        ));
-    }
-    if let Some(command) = &answer.command {
-        let checked = if answer.is_checked {
-            "written and measured within the memory by"
-        } else {
-            "not measured in ONNX Runtime; to be made by"
-        };
-        lines.push(format!("file      {checked}:\n          {command}"));
-    }
-    if found.is_out_of_time {
-        lines
-            .push("          the time was over before all was tried: `--time-limit` may find a larger size".to_owned());
-    }
-    lines.push(format!("time      {:.2} s", took.as_secs_f64()));
-    lines.join("\n") + "\n"
-}
-
-fn table(trials: &[BatchTrial]) -> Table {
+fn table(trials: &[Trial]) -> Table {
     let mut table = console::table(["batch", "baseline", "peak", "overhead", "found"], 0..4);
     for trial in trials {
-        let (peak, duration) = match trial.finding {
-            BatchFinding::Baseline => (
-                trial.baseline.map(|baseline| baseline.bytes),
-                Some(trial.baseline_duration),
-            ),
-            BatchFinding::Plan { peak, duration } => (Some(peak), Some(duration)),
-            BatchFinding::Impossible { .. } | BatchFinding::NotFound { .. } | BatchFinding::Unreadable { .. } => {
-                (None, None)
-            }
-        };
-        let overhead = |duration| Overhead {
-            duration,
-            baseline: trial.baseline_duration,
+        let fits = trial.found == state(&BatchFinding::Baseline);
+        let peak = trial.peak_bytes.or(fits.then_some(trial.baseline_peak_bytes));
+        let overhead = trial.overhead_percent.or(fits.then_some(0.0));
+        let in_tiles = if trial.tiling.is_some() { " in tiles" } else { "" };
+        let subgraphs = match trial.bodies.len() {
+            0 => String::new(),
+            bodies => format!(" with {}", units::count(bodies, "planned subgraph")),
         };
         table.add_row([
-            trial.size.to_string(),
-            units::bytes(trial.baseline.map_or(0, |baseline| baseline.bytes)),
+            trial.batch.to_string(),
+            units::bytes(trial.baseline_peak_bytes),
             peak.map_or_else(String::new, units::bytes),
-            duration.map_or_else(String::new, |duration| {
-                format!("{:+.2} %", overhead(duration).percent())
-            }),
-            match (&trial.tiling, trial.bodies.len()) {
-                (None, 0) => state(&trial.finding).to_owned(),
-                (Some(_), 0) => format!("{} in tiles", state(&trial.finding)),
-                (tiling, bodies) => {
-                    let in_tiles = if tiling.is_some() { " in tiles" } else { "" };
-                    let subgraphs = units::count(bodies, "planned subgraph");
-                    format!("{}{in_tiles} with {subgraphs}", state(&trial.finding))
-                }
-            },
+            overhead.map_or_else(String::new, |overhead| format!("{overhead:+.2} %")),
+            format!("{}{in_tiles}{subgraphs}", trial.found),
         ]);
     }
     table
@@ -419,6 +397,8 @@ impl Report {
                 BatchFinding::Plan { peak, duration } => (Some(peak), Some(duration)),
                 _ => (None, None),
             };
+            let baseline = trial.baseline_duration;
+            let overhead = |duration| Overhead { duration, baseline }.percent();
             Trial {
                 batch: trial.size,
                 baseline_peak_bytes: trial.baseline.map_or(0, |baseline| baseline.bytes),
@@ -428,11 +408,12 @@ impl Report {
                 reason: trial.finding.reason().map(str::to_owned),
                 peak_bytes,
                 duration,
+                overhead_percent: duration.map(overhead),
                 tiling: trial.tiling.clone(),
                 bodies: BodyRecord::all(&trial.bodies),
             }
         };
-        let external = of_answer.external_bytes();
+        let external = of_answer.external_bytes().filter(|_| args.batch_dim.is_some());
         Self {
             model: of_answer.problem().name.clone(),
             input: args.planning.input.clone(),

@@ -11,7 +11,7 @@ use remat::{Placed, PlacementError, place_buffers};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, GOAL, Inputs, OUTPUT, OutputPath, ReportArgs, SEARCH, named};
+use crate::args::{Arguments, GOAL, Inputs, OUTPUT, OutputPath, ReportArgs, SEARCH, Talk, named};
 use crate::block::{exact, proof};
 use crate::document::Body;
 use crate::files::{Files, write};
@@ -27,15 +27,15 @@ pub(crate) struct PlaceArgs {
     input: PathBuf,
     /// Find a placement in a block of this size, `256KiB` for instance; with commas, in several blocks.
     ///
-    /// The first one that fits is taken. Without it, the lowest placement in one block is sought.
+    /// The first placement that fits is taken. Without this option, the lowest placement in one block is searched for.
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = parse_bytes, help_heading = GOAL)]
     capacity: Vec<u64>,
-    /// Longest time for the search; one pass over the buffers is always made.
+    /// Time limit of the search; one pass over the buffers is always made.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
     time_limit: Duration,
-    /// How often a buffer may be tried at an offset.
+    /// Maximum number of offsets that are tried.
     ///
-    /// With the same seed and no time limit in the way, the same placement in every run.
+    /// With the same seed, and a time limit that is not reached, every run gives the same placement.
     #[arg(long, value_name = "N", help_heading = SEARCH)]
     step_limit: Option<u64>,
     /// Seed of the random choices.
@@ -61,6 +61,8 @@ pub(crate) struct Report {
     gap: Option<f64>,
     /// What each block holds; one block without a capacity where none is given.
     blocks: Vec<Block>,
+    /// Where the buffers were written with their offsets.
+    output: Option<PathBuf>,
     /// Time of the search.
     seconds: f64,
 }
@@ -76,6 +78,31 @@ struct Block {
 
 impl Body for Report {
     const FORMAT: &'static str = "remat-place/1";
+
+    fn text(&self) -> String {
+        let certificate = &self.certificate;
+        let mut lines = vec![
+            format!("buffers   {}", self.buffers),
+            format!("load      {}", exact(self.load_bytes)),
+        ];
+        if let Some(height) = certificate.height {
+            let above = units::percent(height, self.load_bytes) - 100.0;
+            lines.push(format!("height    {}, {above:.2} % above the load", exact(height)));
+        }
+        let several = self.blocks.iter().enumerate().filter(|_| self.blocks.len() > 1);
+        lines.extend(several.map(|(index, block)| {
+            let used = block.height_bytes.map_or_else(|| "nothing".to_owned(), units::bytes);
+            format!(
+                "block {index}   {used} of {}",
+                units::bytes(block.capacity_bytes.unwrap_or(0))
+            )
+        }));
+        let is_lowest = self.blocks.iter().all(|block| block.capacity_bytes.is_none());
+        lines.push(format!("proof     {}", proof(certificate, is_lowest)));
+        lines.push(format!("time      {:.2} s", self.seconds));
+        lines.extend(self.output.iter().map(|path| format!("written   {}", path.display())));
+        lines.join("\n") + "\n"
+    }
 }
 
 impl Arguments for PlaceArgs {
@@ -87,7 +114,7 @@ impl Arguments for PlaceArgs {
         named([(&mut self.output, "csv")])
     }
 
-    fn run(&self, _quiet: bool) -> anyhow::Result<()> {
+    fn run(&self, _talk: Talk) -> anyhow::Result<()> {
         let mut files = Files::default();
         files.reads("the buffers", [self.input.as_path()])?;
         files.writes("the placement (`-o`)", self.output.as_deref())?;
@@ -106,8 +133,7 @@ impl Arguments for PlaceArgs {
             write(path, write_csv(&file.buffers, placement))?;
         }
         let outcome = placed.failure(&blocks).map_or(Ok(()), |error| Err(error.into()));
-        let report = || Report::new(&file, &placed, &blocks, took);
-        console::report(&self.report, || self.text(&report()), report, outcome)
+        console::report(&self.report, &Report::new(self, &file, &placed, &blocks, took), outcome)
     }
 }
 
@@ -118,36 +144,10 @@ impl PlaceArgs {
         control.step_limit = self.step_limit;
         control
     }
-
-    fn text(&self, report: &Report) -> String {
-        let certificate = &report.certificate;
-        let mut lines = vec![
-            format!("buffers   {}", report.buffers),
-            format!("load      {}", exact(report.load_bytes)),
-        ];
-        if let Some(height) = certificate.height {
-            let above = units::percent(height, report.load_bytes) - 100.0;
-            lines.push(format!("height    {}, {above:.2} % above the load", exact(height)));
-        }
-        let several = report.blocks.iter().enumerate().filter(|_| report.blocks.len() > 1);
-        lines.extend(several.map(|(index, block)| {
-            let used = block.height_bytes.map_or_else(|| "nothing".to_owned(), units::bytes);
-            format!(
-                "block {index}   {used} of {}",
-                units::bytes(block.capacity_bytes.unwrap_or(0))
-            )
-        }));
-        lines.push(format!("proof     {}", proof(certificate, self.capacity.is_empty())));
-        lines.push(format!("time      {:.2} s", report.seconds));
-        if let Some(path) = self.output.iter().find(|_| certificate.height.is_some()) {
-            lines.push(format!("written   {}", path.display()));
-        }
-        lines.join("\n") + "\n"
-    }
 }
 
 impl Report {
-    fn new(file: &BufferFile, placed: &Placed, blocks: &Blocks, took: Duration) -> Self {
+    fn new(args: &PlaceArgs, file: &BufferFile, placed: &Placed, blocks: &Blocks, took: Duration) -> Self {
         let certificate = placed.outcome.certificate.clone();
         let capacities: Vec<Option<u64>> = match blocks {
             Blocks::Lowest => vec![None],
@@ -164,6 +164,7 @@ impl Report {
             load_bytes: remat::place::load(&file.buffers),
             gap: certificate.height.map(share),
             blocks: capacities.into_iter().enumerate().map(block).collect(),
+            output: args.output.clone().filter(|_| certificate.height.is_some()),
             seconds: took.as_secs_f64(),
             certificate,
         }

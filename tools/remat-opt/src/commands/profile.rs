@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{
-    Arguments, INPUT, Inputs, OUTPUT, OpenSizes, OutputPath, REPORT, RUNTIME, ReportArgs, RuntimeArgs, named,
+    Arguments, INPUT, Inputs, OUTPUT, OpenSizes, OutputPath, REPORT, RUNTIME, ReportArgs, RuntimeArgs, Talk, named,
     parse_intra_threads, provider,
 };
 use crate::document::Body;
@@ -47,7 +47,7 @@ pub(crate) struct ProfileArgs {
     /// What executes the nodes: `cpu`, `cuda` or `cuda:N`.
     #[arg(long, value_name = "NAME", default_value = "cpu", help_heading = RUNTIME)]
     device: String,
-    /// Longest time for the process that runs the model.
+    /// Time limit of the process that runs the model.
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = remat::plan::parse_duration, help_heading = RUNTIME)]
     time_limit: Duration,
     /// Threads within one node; 0 for as many as the runtime wants.
@@ -81,6 +81,9 @@ pub(crate) struct Report {
     run_ns: Option<u64>,
     /// The ops, in the order of the model.
     ops: Vec<OpTime>,
+    /// How many of the slowest the text lists.
+    #[serde(skip)]
+    top: usize,
 }
 
 /// What one op takes.
@@ -98,6 +101,35 @@ struct OpTime {
 
 impl Body for Report {
     const FORMAT: &'static str = "remat-profile-report/1";
+
+    fn text(&self) -> String {
+        let mut slowest: Vec<_> = self.ops.iter().collect();
+        slowest.sort_by_key(|op| std::cmp::Reverse(op.duration_ns));
+        let mut table = console::table(["time", "share", "op", "type", "bytes of results"], [0, 1, 4]);
+        for op in slowest.into_iter().take(self.top) {
+            table.add_row([
+                units::nanoseconds(op.duration_ns),
+                format!("{:.1} %", units::percent(op.duration_ns, self.ops_ns)),
+                line(&op.node),
+                line(&op.op_type),
+                op.result_bytes.map_or_else(String::new, units::bytes),
+            ]);
+        }
+        let mut text = format!(
+            "{}: {} take {}, a whole run {}\n{}, on {}\n\n{}\n",
+            shown(&self.model),
+            units::count(self.ops.len(), "op"),
+            units::nanoseconds(self.ops_ns),
+            units::nanoseconds(self.run_ns.unwrap_or(0)),
+            shown(&self.method),
+            shown(&self.device),
+            table.trim_fmt(),
+        );
+        if let Some(path) = &self.output {
+            text += &format!("\nwritten   {}\n", path.display());
+        }
+        text
+    }
 }
 
 impl Arguments for ProfileArgs {
@@ -109,8 +141,8 @@ impl Arguments for ProfileArgs {
         named([(&mut self.output, "json")])
     }
 
-    fn run(&self, quiet: bool) -> anyhow::Result<()> {
-        let line = Line::start(quiet, None);
+    fn run(&self, talk: Talk) -> anyhow::Result<()> {
+        let line = Line::start(talk.quiet, None);
         line.begins(&Doing::new(Activity::Import, ""));
         let mut files = Files::default();
         files.reads("the model", [self.input.as_path()])?;
@@ -145,12 +177,7 @@ impl Arguments for ProfileArgs {
         if let Some(path) = &self.output {
             files::write(path, file.to_json())?;
         }
-        console::report(
-            &self.report,
-            || text(self, &model, &file),
-            || Report::new(self, &model, &file),
-            Ok(()),
-        )
+        console::report(&self.report, &Report::new(self, &model, &file), Ok(()))
     }
 }
 
@@ -204,37 +231,6 @@ fn result_bytes(op: &OpRecord) -> Option<u64> {
     bytes.filter(|_| !op.outputs.is_empty())
 }
 
-fn text(args: &ProfileArgs, model: &OnnxModel, file: &ProfileFile) -> String {
-    let all = total_ns(file);
-    let mut slowest: Vec<_> = file.ops.iter().collect();
-    slowest.sort_by_key(|op| std::cmp::Reverse(op.duration_ns));
-    let mut table = console::table(["time", "share", "op", "type", "bytes of results"], [0, 1, 4]);
-    for op in slowest.into_iter().take(args.top) {
-        table.add_row([
-            units::nanoseconds(op.duration_ns),
-            format!("{:.1} %", units::percent(op.duration_ns, all)),
-            line(&op.node),
-            line(&op_type(model, &op.node)),
-            result_bytes(op).map_or_else(String::new, units::bytes),
-        ]);
-    }
-    let run = file.run.as_ref().map_or(0, |run| run.run_ns);
-    let mut text = format!(
-        "{}: {} take {}, a whole run {}\n{}, on {}\n\n{}\n",
-        shown(&model.graph().name),
-        units::count(file.ops.len(), "op"),
-        units::nanoseconds(all),
-        units::nanoseconds(run),
-        shown(&file.method),
-        shown(&file.device),
-        table.trim_fmt(),
-    );
-    if let Some(path) = &args.output {
-        text += &format!("\nwritten   {}\n", path.display());
-    }
-    text
-}
-
 impl Report {
     fn new(args: &ProfileArgs, model: &OnnxModel, file: &ProfileFile) -> Self {
         let op = |op: &OpRecord| OpTime {
@@ -252,6 +248,7 @@ impl Report {
             ops_ns: total_ns(file),
             run_ns: file.run.as_ref().map(|run| run.run_ns),
             ops: file.ops.iter().map(op).collect(),
+            top: args.top,
         }
     }
 }

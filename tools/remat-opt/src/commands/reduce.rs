@@ -14,7 +14,7 @@ use remat::plan::parse_duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, Inputs, OUTPUT, OutputPath, ReportArgs};
+use crate::args::{Arguments, Inputs, OUTPUT, OutputPath, ReportArgs, Talk};
 use crate::console;
 use crate::document::Body;
 use crate::files::{self, Files};
@@ -38,18 +38,18 @@ pub(crate) struct ReduceArgs {
     /// A signal counts as 128 and its number. `any` is any but 0.
     #[arg(long, value_name = "N|any", value_parser = parse_status)]
     status: Option<Status>,
-    /// Words that must be on stderr for the failure to count.
+    /// Text that must be on stderr for the failure to count.
     #[arg(long, value_name = "TEXT")]
     stderr: Option<String>,
-    /// Longest time of one run of the command.
+    /// Time limit of one run of the command.
     ///
-    /// One that takes longer is stopped, and counts as a failure of its own kind.
+    /// A run that takes longer is stopped, and counts as a failure of its own kind.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     run_limit: Duration,
-    /// Longest time of all runs together.
+    /// Time limit of all runs together.
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = parse_duration)]
     time_limit: Duration,
-    /// Most runs of the command.
+    /// Maximum number of runs of the command.
     #[arg(long, value_name = "N")]
     max_runs: Option<u64>,
     #[command(flatten)]
@@ -75,7 +75,7 @@ impl Arguments for ReduceArgs {
         Ok(vec![(&mut self.output, "json")])
     }
 
-    fn run(&self, _quiet: bool) -> anyhow::Result<()> {
+    fn run(&self, _talk: Talk) -> anyhow::Result<()> {
         let input = file_in(&self.input)?;
         let mut files = Files::default();
         files.reads("the input", [input.as_path()])?;
@@ -83,7 +83,7 @@ impl Arguments for ReduceArgs {
         let bytes = remat::read(&input)?;
         let extension = remat::extension(&input);
         if matches!(extension.as_str(), "remat" | "ir") {
-            let text = String::from_utf8(bytes).with_context(|| format!("{} is no text", input.display()))?;
+            let text = String::from_utf8(bytes).with_context(|| format!("{} is not text", input.display()))?;
             let graph = text.parse::<Graph>().with_context(|| input.display().to_string())?;
             return with(self, &extension, GraphSubject(graph));
         }
@@ -110,7 +110,7 @@ fn parse_status(text: &str) -> Result<Status, String> {
         number => match number.parse() {
             Ok(code @ 1..=255) => Ok(Status::Code(code)),
             _ => Err(format!(
-                "`{text}` is no exit status of a failure: write a number from 1 to 255, or `any`"
+                "`{text}` is not an exit status of a failure: write a number from 1 to 255, or `any`"
             )),
         },
     }
@@ -168,8 +168,7 @@ fn with<S: Subject>(args: &ReduceArgs, extension: &str, subject: S) -> anyhow::R
         is_smallest: !runs.is_over(),
         output: args.output.display().to_string(),
     };
-    let text = report.text();
-    console::report(&args.report, || text, || report, Ok(()))
+    console::report(&args.report, &report, Ok(()))
 }
 
 /// A reduction.
@@ -198,9 +197,7 @@ struct Parts {
 
 impl Body for Report {
     const FORMAT: &'static str = "remat-reduce/1";
-}
 
-impl Report {
     fn text(&self) -> String {
         let parts = self.parts.iter();
         let mut text: String = parts

@@ -8,7 +8,9 @@ use remat::plan::{BudgetSpec, parse_share};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, Budgets, Choice, GOAL, Inputs, REPORT, ReportArgs, ReportFormat, SEARCH, parse_budgets};
+use crate::args::{
+    Arguments, Budgets, Choice, GOAL, Inputs, REPORT, ReportArgs, ReportFormat, SEARCH, Talk, parse_budgets,
+};
 use crate::document::Body;
 use crate::{console, units};
 
@@ -16,7 +18,7 @@ const DEALLOCATIONS: Choice<Deallocation> = Choice(&[
     (
         "eager",
         Deallocation::Eager,
-        "It is evicted at once, and can be computed again",
+        "It is evicted at once, and can be recomputed",
     ),
     (
         "banish",
@@ -119,14 +121,32 @@ struct Run {
 
 impl Body for Report {
     const FORMAT: &'static str = "remat-simulate/1";
-}
 
-/// One heuristic under one budget.
-struct Row {
-    heuristic: Heuristic,
-    ratio: f64,
-    budget: u64,
-    result: Simulation,
+    fn text(&self) -> String {
+        let headings = "heuristic ratio budget status overhead recomputed recomputes evictions peak";
+        let mut table = console::table(headings.split(' '), 1..9);
+        for run in self.only.iter().chain(self.runs.iter().flatten()) {
+            table.add_row([
+                run.heuristic.clone(),
+                format!("{:.3}", run.ratio),
+                units::bytes(run.budget_bytes),
+                run.status.to_owned(),
+                format!("{:.5}", run.overhead),
+                units::nanoseconds(run.recompute_ns),
+                run.recomputes.to_string(),
+                run.evictions.to_string(),
+                units::bytes(run.peak_bytes),
+            ]);
+        }
+        format!(
+            "{} operators, {} without a budget, {} of it constants; {}\n\n{}\n",
+            self.operators,
+            units::bytes(self.base_peak_bytes),
+            units::bytes(self.constant_bytes),
+            units::nanoseconds(self.base_cost_ns),
+            table.trim_fmt()
+        )
+    }
 }
 
 impl Arguments for SimulateArgs {
@@ -134,24 +154,29 @@ impl Arguments for SimulateArgs {
         Inputs::one(&mut self.input)
     }
 
-    fn run(&self, _quiet: bool) -> anyhow::Result<()> {
+    fn run(&self, _talk: Talk) -> anyhow::Result<()> {
         let heuristics = heuristics(&self.heuristic)?;
         let trace = remat::dtr::read_log(&remat::read(&self.input)?).map_err(remat::Error::from)?;
         let peak = base_peak(&trace);
         let budgets = budgets(self, peak)?;
-        let mut rows = Vec::new();
+        let mut runs = Vec::new();
         for &heuristic in &heuristics {
             for &(ratio, budget) in &budgets {
                 let result = trials(&trace, self, heuristic, budget);
-                rows.push(Row {
-                    heuristic,
+                runs.push(Run {
+                    heuristic: heuristic.to_string(),
                     ratio,
-                    budget,
-                    result,
+                    budget_bytes: budget,
+                    status: status(result.status),
+                    overhead: result.overhead,
+                    recompute_ns: result.recompute_ns,
+                    recomputes: result.recomputes,
+                    evictions: result.evictions,
+                    peak_bytes: result.peak,
                 });
             }
         }
-        let preferred = if rows.len() == 1 {
+        let preferred = if runs.len() == 1 {
             ReportFormat::Json
         } else {
             ReportFormat::Text
@@ -159,12 +184,7 @@ impl Arguments for SimulateArgs {
         let report = ReportArgs {
             format: self.format.unwrap_or(preferred),
         };
-        console::report(
-            &report,
-            || text(&trace, peak, &rows),
-            || Report::new(self, &trace, peak, &rows),
-            Ok(()),
-        )
+        console::report(&report, &Report::new(self, &trace, peak, runs), Ok(()))
     }
 }
 
@@ -178,7 +198,7 @@ fn budgets(args: &SimulateArgs, peak: u64) -> anyhow::Result<Vec<(f64, u64)>> {
     let of_budget = |budget: BudgetSpec| match (budget, budget.bytes(peak)) {
         (BudgetSpec::Share(millionths), Some(bytes)) => Ok((millionths as f64 / 1e6, bytes)),
         (_, Some(bytes)) => Ok((bytes as f64 / peak.max(1) as f64, bytes)),
-        (other, None) => anyhow::bail!("`{other}` is no budget for a replay: name shares or sizes"),
+        (other, None) => anyhow::bail!("`{other}` is not a budget for a replay: name shares or sizes"),
     };
     budgets.into_iter().map(of_budget).collect()
 }
@@ -241,49 +261,10 @@ fn status(status: SimulateStatus) -> &'static str {
     }
 }
 
-fn text(trace: &Trace, peak: u64, rows: &[Row]) -> String {
-    let headings = "heuristic ratio budget status overhead recomputed recomputes evictions peak";
-    let mut table = console::table(headings.split(' '), 1..9);
-    for row in rows {
-        table.add_row([
-            row.heuristic.to_string(),
-            format!("{:.3}", row.ratio),
-            units::bytes(row.budget),
-            status(row.result.status).to_owned(),
-            format!("{:.5}", row.result.overhead),
-            units::nanoseconds(row.result.recompute_ns),
-            row.result.recomputes.to_string(),
-            row.result.evictions.to_string(),
-            units::bytes(row.result.peak),
-        ]);
-    }
-    format!(
-        "{} operators, {} without a budget, {} of it constants; {}\n\n{}\n",
-        trace.operators(),
-        units::bytes(peak),
-        units::bytes(trace.constant_bytes()),
-        units::nanoseconds(trace.base_cost()),
-        table.trim_fmt()
-    )
-}
-
 impl Report {
-    fn new(args: &SimulateArgs, trace: &Trace, peak: u64, rows: &[Row]) -> Self {
-        let row = |row: &Row| Run {
-            heuristic: row.heuristic.to_string(),
-            ratio: row.ratio,
-            budget_bytes: row.budget,
-            status: status(row.result.status),
-            overhead: row.result.overhead,
-            recompute_ns: row.result.recompute_ns,
-            recomputes: row.result.recomputes,
-            evictions: row.result.evictions,
-            peak_bytes: row.result.peak,
-        };
-        let (only, runs) = match rows {
-            [only] => (Some(row(only)), None),
-            rows => (None, Some(rows.iter().map(row).collect())),
-        };
+    fn new(args: &SimulateArgs, trace: &Trace, peak: u64, mut runs: Vec<Run>) -> Self {
+        let only = if runs.len() == 1 { runs.pop() } else { None };
+        let runs = only.is_none().then_some(runs);
         Self {
             operators: trace.operators(),
             tensors: trace.tensors(),

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
+use comfy_table::Table;
 use remat::plan::{Accounting, Certificate, Tiling, parse_duration};
 use remat::{BaselineOf, BodySweep, Finding, Front, FrontFile, FrontPoint, Model, SweepRequest, TiledSweep};
 use remat_chart::{Curve, DrawError};
@@ -15,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{
-    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PageArgs, PlanningArgs, SEARCH, named,
+    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PageArgs, PlanningArgs, SEARCH, Talk, named,
     parse_budgets,
 };
 use crate::bodies::{self, BodyRecord};
@@ -26,9 +27,9 @@ use crate::{console, files, tiles, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
-    /// Where to keep the front with all its plans, as JSON; a file that is there is continued.
+    /// Where to keep the front with all its plans, as JSON; an existing file is continued.
     ///
-    /// It is saved after every step. What is finished in a file is taken as it is, after its plans were replayed.
+    /// It is saved after every step. Finished budgets of an existing file are not searched again; their plans are replayed.
     #[arg(short, long, value_name = "FRONT", help_heading = OUTPUT)]
     output: Option<PathBuf>,
     /// Also draw the front here, as SVG.
@@ -42,13 +43,13 @@ pub(crate) struct SweepArgs {
     /// Solver to use; `auto` searches, then proves what it can.
     #[arg(long, value_name = "NAME", default_value = "auto", help_heading = SEARCH)]
     solver: String,
-    /// Longest time to search for one budget.
+    /// Time limit of the search for one budget.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
     time_limit: Duration,
-    /// Longest time to search for all budgets together.
+    /// Time limit of all searches together.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = SEARCH)]
     total_time_limit: Option<Duration>,
-    /// Most search steps to take for one budget.
+    /// Maximum number of search steps for one budget.
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     step_limit: Option<u64>,
     #[command(flatten)]
@@ -82,6 +83,8 @@ pub(crate) struct Report {
     finished: bool,
     /// The budgets, loose ones first.
     points: Vec<Point>,
+    /// The chart.
+    svg: Option<PathBuf>,
     /// Time all of it took.
     seconds: f64,
 }
@@ -136,12 +139,62 @@ struct InTiles {
     duration: u64,
     /// Time beyond the baseline, in per cent.
     overhead_percent: f64,
-    /// The stretches.
+    /// The fused chains.
     tiling: Option<Tiling>,
 }
 
 impl Body for Report {
-    const FORMAT: &'static str = "remat-sweep/1";
+    const FORMAT: &'static str = "remat-sweep/2";
+
+    /// The table, why budgets have no plan, and what subgraphs and tiles give.
+    fn text(&self) -> String {
+        let share = |bytes: u64| format!("{:.1} %", units::percent(bytes, self.baseline_peak_bytes));
+        let mut lines = vec![
+            units::baseline(self.baseline_peak_bytes, self.baseline_of),
+            format!(
+                "floor     {} ({})",
+                units::bytes(self.floor_bytes),
+                share(self.floor_bytes)
+            ),
+            String::new(),
+            self.table().trim_fmt(),
+            String::new(),
+        ];
+        for point in &self.points {
+            let budget = &point.budget;
+            lines.extend(
+                point
+                    .reason
+                    .as_ref()
+                    .map(|reason| format!("{budget}: {}", shown(reason))),
+            );
+            let mut better = |how: &str, peak: u64, overhead: f64, parts: Vec<String>| {
+                let (bytes, share) = (units::bytes(peak), share(peak));
+                lines.push(format!("{budget}: {how} {bytes} ({share}), {overhead:+.2} % time"));
+                lines.extend(parts.into_iter().map(|line| format!("  {line}")));
+            };
+            if let Some(found) = &point.in_bodies {
+                let subgraphs = bodies::lines(&found.bodies);
+                better(
+                    "with plans of subgraphs",
+                    found.peak_bytes,
+                    found.overhead_percent,
+                    subgraphs,
+                );
+            }
+            if let Some(found) = &point.in_tiles {
+                let chains = found.tiling.as_ref().map(tiles::lines).unwrap_or_default();
+                better("in tiles", found.peak_bytes, found.overhead_percent, chains);
+            }
+        }
+        if !self.finished {
+            lines.push("the sweep was stopped before it was finished".to_owned());
+        }
+        lines.push(format!("time      {:.2} s", self.seconds));
+        let written = self.output.iter().chain(&self.svg);
+        lines.extend(written.map(|path| format!("written   {}", shown(path.display()))));
+        lines.join("\n") + "\n"
+    }
 }
 
 impl Arguments for SweepArgs {
@@ -161,14 +214,14 @@ impl Arguments for SweepArgs {
         self.planning.search.find_library()
     }
 
-    fn run(&self, quiet: bool) -> anyhow::Result<()> {
+    fn run(&self, talk: Talk) -> anyhow::Result<()> {
         let started = Instant::now();
         let writes = [
             ("the front (`-o`)", self.output.as_ref()),
             ("the chart (`--svg`)", self.svg.as_ref()),
             ("the page (`--report`)", self.page.page.as_ref()),
         ];
-        let line = Line::start(quiet, self.total_time_limit);
+        let line = Line::start(talk.quiet, self.total_time_limit);
         let mut job = self.planning.job(&writes)?;
         let resume = match &self.output {
             Some(path) if path.exists() => Some(read_front(path)?),
@@ -215,22 +268,18 @@ impl Arguments for SweepArgs {
         if let Some(path) = &self.svg {
             files::write(path, svg(&model, &front)?)?;
         }
-        let took = started.elapsed();
+        let report = Report::new(self, &model, &front, started.elapsed());
         if let Some(path) = &self.page.page {
             let said = Said {
                 title: page::title(job.input, &model),
-                text: text(self, &model, &front, took),
-                report: to_json(&Document::new(Report::new(self, &model, &front, took), None)),
+                text: report.text(),
+                report: to_json(&Document::new(&report, None)),
                 ..Said::default()
             };
             page::write_front(path, &model, svg(&model, &front)?, said)?;
         }
-        console::report(
-            &self.planning.report,
-            || text(self, &model, &front, took),
-            || Report::new(self, &model, &front, took),
-            front.require_plan().map_err(Into::into),
-        )
+        let outcome = front.require_plan().map_err(Into::into);
+        console::report(&self.planning.report, &report, outcome)
     }
 }
 
@@ -286,84 +335,7 @@ fn svg(model: &Model, front: &Front) -> Result<String, DrawError> {
 
 fn read_front(path: &Path) -> anyhow::Result<FrontFile> {
     FrontFile::from_json(&remat::read_text(path)?)
-        .with_context(|| format!("`{}` is there, but cannot be continued", path.display()))
-}
-
-/// The table a person wants at the end.
-fn text(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> String {
-    let baseline = model.baseline_peak().bytes;
-    let headings = "budget bytes peak share overhead recomputes gap found";
-    let mut table = console::table(headings.split(' '), 1..7);
-    for point in &front.points {
-        let mut row = vec![
-            point.spec.to_string(),
-            point.budget.map_or_else(String::new, units::bytes),
-        ];
-        if let Some(solution) = point.solution() {
-            let gap = solution.certificate.as_ref().and_then(|certificate| certificate.gap);
-            row.extend([
-                units::bytes(solution.replay.peak),
-                format!("{:.1} %", units::percent(solution.replay.peak, baseline)),
-                format!("{:+.2} %", solution.overhead.percent()),
-                solution.plan.recomputes().to_string(),
-                gap.map_or_else(String::new, |gap| format!("{:.2} %", 100.0 * gap)),
-            ]);
-        } else {
-            row.resize(7, String::new());
-        }
-        row.push(state(point).to_owned());
-        table.add_row(row);
-    }
-    let mut lines = vec![
-        units::baseline(model),
-        format!(
-            "floor     {} ({:.1} %)",
-            units::bytes(front.floor),
-            units::percent(front.floor, baseline)
-        ),
-        String::new(),
-        table.trim_fmt(),
-        String::new(),
-    ];
-    for point in &front.points {
-        if let Some(reason) = point.finding.reason() {
-            lines.push(format!("{}: {}", point.spec, shown(reason)));
-        }
-        if let Some(found) = &point.in_bodies {
-            lines.push(format!(
-                "{}: with plans of subgraphs {} ({:.1} %), {:+.2} % time",
-                point.spec,
-                units::bytes(found.peak),
-                units::percent(found.peak, baseline),
-                found.overhead.percent()
-            ));
-            let subgraphs = bodies::lines(&found.plan.bodies);
-            lines.extend(subgraphs.into_iter().map(|line| format!("  {line}")));
-        }
-        if let Some(tiled) = &point.in_tiles {
-            lines.push(format!(
-                "{}: in tiles {} ({:.1} %), {:+.2} % time",
-                point.spec,
-                units::bytes(tiled.peak),
-                units::percent(tiled.peak, baseline),
-                tiled.overhead.percent()
-            ));
-            lines.extend(
-                tiled
-                    .tiling()
-                    .into_iter()
-                    .flat_map(tiles::lines)
-                    .map(|line| format!("  {line}")),
-            );
-        }
-    }
-    if !front.is_finished() {
-        lines.push("the sweep was stopped before it was finished".to_owned());
-    }
-    lines.push(format!("time      {:.2} s", took.as_secs_f64()));
-    let written = args.output.iter().chain(&args.svg);
-    lines.extend(written.map(|path| format!("written   {}", shown(path.display()))));
-    lines.join("\n") + "\n"
+        .with_context(|| format!("`{}` exists, but cannot be continued", path.display()))
 }
 
 /// What is known about a point, in a word.
@@ -378,6 +350,27 @@ fn state(point: &FrontPoint) -> &'static str {
 }
 
 impl Report {
+    fn table(&self) -> Table {
+        let headings = "budget bytes peak share overhead recomputes gap found";
+        let mut table = console::table(headings.split(' '), 1..7);
+        for point in &self.points {
+            let gap = point.certificate.as_ref().and_then(|certificate| certificate.gap);
+            let share = |peak: u64| units::percent(peak, self.baseline_peak_bytes);
+            let cell = |figure: Option<String>| figure.unwrap_or_default();
+            table.add_row([
+                point.budget.clone(),
+                cell(point.budget_bytes.map(units::bytes)),
+                cell(point.peak_bytes.map(units::bytes)),
+                cell(point.peak_bytes.map(|peak| format!("{:.1} %", share(peak)))),
+                cell(point.overhead_percent.map(|overhead| format!("{overhead:+.2} %"))),
+                cell(point.recomputes.map(|count| count.to_string())),
+                cell(gap.map(|gap| format!("{:.2} %", 100.0 * gap))),
+                point.found.to_owned(),
+            ]);
+        }
+        table
+    }
+
     fn new(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> Self {
         let point = |point: &FrontPoint| {
             let solution = point.solution();
@@ -417,6 +410,7 @@ impl Report {
             solver: front.solver.clone(),
             finished: front.is_finished(),
             points: front.points.iter().map(point).collect(),
+            svg: args.svg.clone(),
             seconds: took.as_secs_f64(),
         }
     }

@@ -11,20 +11,15 @@ use crate::failure::{FailureBody, Reported};
 ///
 /// # Errors
 /// That of `outcome`, marked as reported where the report tells it; or that stdout cannot be written to.
-pub(crate) fn report<B: Body>(
-    args: &ReportArgs,
-    text: impl FnOnce() -> String,
-    body: impl FnOnce() -> B,
-    outcome: anyhow::Result<()>,
-) -> anyhow::Result<()> {
+pub(crate) fn report<B: Body>(args: &ReportArgs, body: &B, outcome: anyhow::Result<()>) -> anyhow::Result<()> {
     match args.format {
         ReportFormat::Text => {
-            super::print(&text())?;
+            super::print(&body.text())?;
             outcome
         }
         ReportFormat::Json => {
             let failure = outcome.as_ref().err().map(FailureBody::of);
-            super::print(&to_json(&Document::new(body(), failure)))?;
+            super::print(&to_json(&Document::new(body, failure)))?;
             outcome.map_err(|error| Reported(error).into())
         }
     }

@@ -19,17 +19,17 @@ static STREAMS: Mutex<Streams> = Mutex::new(Streams {
 });
 
 struct Streams {
-    stdin: Option<Held>,
-    stdout: Option<Held>,
+    stdin: Option<StreamFile>,
+    stdout: Option<StreamFile>,
 }
 
 /// A file in a folder of its own.
-struct Held {
+struct StreamFile {
     folder: TempDir,
     path: PathBuf,
 }
 
-impl Held {
+impl StreamFile {
     fn new(name: &str) -> anyhow::Result<Self> {
         crate::scratch::prepare()?;
         let folder = tempfile::Builder::new().prefix("remat-opt-").tempdir();
@@ -74,7 +74,7 @@ pub(crate) fn read_stdin(inputs: Vec<&mut PathBuf>, extension: Option<&str>) -> 
     } else {
         extension.unwrap_or_else(|| sniffed(&head))
     };
-    let held = Held::new(&format!("stdin.{found}"))?;
+    let held = StreamFile::new(&format!("stdin.{found}"))?;
     let mut file = OutputFile::create(&held.path).context("cannot keep what stdin holds")?;
     file.write_all(&head).context("cannot keep what stdin holds")?;
     std::io::copy(&mut stdin, &mut file).context("cannot keep what stdin holds")?;
@@ -98,9 +98,9 @@ pub(crate) fn hold_stdout(outputs: Vec<(&mut PathBuf, &str)>) -> anyhow::Result<
         bail!("only one output can be `-`: stdout is one file");
     }
     if matches!(extension, "onnx" | "sched") && std::io::stdout().is_terminal() {
-        bail!("`-` writes to stdout, which is a terminal, and `.{extension}` is no text: redirect it");
+        bail!("`-` writes to stdout, which is a terminal, and `.{extension}` is not text: redirect it");
     }
-    let held = Held::new(&format!("stdout.{extension}"))?;
+    let held = StreamFile::new(&format!("stdout.{extension}"))?;
     place.clone_from(&held.path);
     STREAMS.lock().unwrap_or_else(PoisonError::into_inner).stdout = Some(held);
     Ok(())

@@ -314,11 +314,11 @@ impl Details {
                 proved: bound > allowed,
                 command: again::after(error),
             },
-            SolveError::BeyondDevice { bytes, room, .. } => Self::DeviceMemory {
-                device: room.device.clone(),
-                memory_bytes: room.memory,
-                inputs_bytes: room.inputs,
-                weights_bytes: room.weights,
+            SolveError::BeyondDevice { bytes, capacity, .. } => Self::DeviceMemory {
+                device: capacity.device.clone(),
+                memory_bytes: capacity.memory,
+                inputs_bytes: capacity.inputs,
+                weights_bytes: capacity.weights,
                 bytes: *bytes,
             },
             _ => return None,

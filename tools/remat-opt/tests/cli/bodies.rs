@@ -70,7 +70,7 @@ fn an_output_without_words_for_plans_of_subgraphs_names_the_nodes() {
         let output = command.output().expect("the program runs");
         let message = String::from_utf8_lossy(&output.stderr).replace("\n  │", "");
         let expected =
-            format!("`.{extension}` files have no words for plans of subgraphs: those of `loop` stay as they are");
+            format!("`.{extension}` files cannot represent plans of subgraphs: those of `loop` stay as they are");
         assert_contains_all(&message, &[&expected]);
     }
 }

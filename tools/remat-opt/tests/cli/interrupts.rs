@@ -85,7 +85,7 @@ fn a_signal_while_the_result_is_written_does_not_cut_it_off() {
     // The report is there before the result is handed on.
     let mut stderr = BufReader::new(run.child.stderr.take().expect("it is a pipe"));
     let mut said = String::new();
-    while !said.contains("written") {
+    while !said.contains("Written") {
         assert_ne!(stderr.read_line(&mut said).expect("it is text"), 0, "{said}");
     }
     run.send("-INT");

@@ -42,17 +42,17 @@ fn run(line: &str) -> (Value, i32) {
 fn every_report_names_its_form_and_has_a_place_for_warnings() {
     let graph = "cli/training_chain.json";
     for (line, format) in [
-        (format!("{graph} --budget 80% {SEARCH}"), "remat-report/1"),
-        (format!("inspect {graph}"), "remat-inspect/1"),
+        (format!("{graph} --budget 80% {SEARCH}"), "remat-report/2"),
+        (format!("inspect {graph}"), "remat-inspect/2"),
         ("place cli/buffers.csv".to_owned(), "remat-place/1"),
-        (format!("sweep {graph} --budgets 80% {SEARCH}"), "remat-sweep/1"),
+        (format!("sweep {graph} --budgets 80% {SEARCH}"), "remat-sweep/2"),
         (
             format!("compare {graph} --budgets 80% --solvers search --step-limit 100"),
             "remat-comparison/1",
         ),
         (
             format!("max-batch {graph} --batch-factor --memory 8MiB {SEARCH}"),
-            "remat-max-batch/1",
+            "remat-max-batch/2",
         ),
         (
             "simulate dtr-logs/training_step.log --ratio 0.8".to_owned(),
@@ -114,7 +114,7 @@ fn failures_are_objects_of_one_form() {
 fn a_finding_stands_in_the_report_that_tells_it() {
     for (line, form) in [
         ("verify cli/training_chain.json cli/wrong_plan.json", "remat-verify/1"),
-        ("sweep cli/training_chain.json --budgets 1%", "remat-sweep/1"),
+        ("sweep cli/training_chain.json --budgets 1%", "remat-sweep/2"),
         (
             "compare cli/training_chain.json --budgets 1% --solvers search",
             "remat-comparison/1",

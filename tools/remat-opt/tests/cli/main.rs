@@ -49,6 +49,7 @@ mod verify;
 fn settings() -> insta::Settings {
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"time      \d+\.\d+ s", "time      [TIME] s");
+    settings.add_filter(r"\[[\d.]+ s\]", "[TIME]");
     settings.add_filter(r#""(seconds|elapsed_ms|steps)": [\d.]+"#, r#""$1": "[N]""#);
     settings.add_filter(r#""problem": "[0-9a-f]{16}""#, r#""problem": "[DIGEST]""#);
     // The column of seconds in a comparison; widths follow from it.

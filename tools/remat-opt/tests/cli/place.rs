@@ -47,7 +47,7 @@ fn buffers_that_make_no_sense_are_refused_with_their_line() {
         ),
         (
             &format!("{head}\na,0,4,8,1,\nb,0,4,8x,1,\n"),
-            "line 3: the size is `8x`, which is no whole number",
+            "line 3: the size is `8x`, which is not a whole number",
         ),
         (
             &format!("{head}\na,5,4,8,1,\n"),

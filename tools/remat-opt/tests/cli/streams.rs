@@ -39,7 +39,7 @@ fn a_model_goes_from_stdin_to_stdout_and_the_report_to_stderr() {
     stdout_of(direct.arg(folder.path("out.onnx")));
     let written = std::fs::read(folder.path("out.onnx")).expect("it was written");
     assert_eq!(piped.stdout, written, "the same bytes");
-    assert_contains_all(&text(&piped.stderr), &["peak  ", "written   -"]);
+    assert_contains_all(&text(&piped.stderr), &["Memory   ", "Written  -: "]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(crate) fn a_plan_is_written_beside_a_model_that_stays_as_it_came() {
     ));
     let text = stdout_of(command.arg("-o").arg(folder.path("out.onnx")));
     let report: Value = serde_json::from_str(&text).expect("the report is JSON");
-    assert_eq!(report["variant"], "untouched");
+    assert_eq!(report["strategy"], "untouched");
     let arena = &report["arena_plan"];
     let block = arena["block_bytes"].as_u64().expect("a number");
     assert!(block > 1 << 20, "{arena}");
@@ -32,7 +32,7 @@ pub(crate) fn a_plan_is_written_beside_a_model_that_stays_as_it_came() {
 pub(crate) fn every_value_of_a_dimension_has_a_plan() {
     let folder = Folder::new();
     let mut command = with_runtime(&format!(
-        "{DYNAMIC} --budget none --arena-plan --dim batch=1 --arena-dim batch=3,5"
+        "{DYNAMIC} --budget none --arena-plan --dim batch=1 --arena-dim batch=3,5 -v"
     ));
     command.arg("-o").arg(folder.path("out.onnx"));
     let text = stdout_of(command.arg("--arena-library").arg(folder.path("arena.so")));

@@ -126,7 +126,7 @@ fn a_branch_takes_sequences_and_outputs_that_nodes_make() {
     };
     assert!(fits(relu(18, &["y"])) && fits(relu(11, &["y"])));
     assert!(!fits(relu(10, &["y"])), "there are no sequences");
-    assert!(!fits(relu(18, &["x"])), "an input is no result of a branch");
+    assert!(!fits(relu(18, &["x"])), "an input is not a result of a branch");
     assert!(!fits(relu(18, &["y", "y"])), "a node names each of its results once");
 }
 

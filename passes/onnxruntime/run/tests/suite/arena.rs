@@ -62,6 +62,14 @@ pub(crate) fn own_models_take_no_more_with_the_arena_than_they_did() {
 pub(crate) fn larger_models_take_no_more_with_the_arena_than_they_did() {
     // One whose arena shrinks, and one whose arena would grow by a region.
     // Dense networks are left out: a search of whole ops with as many steps takes minutes on them.
-    let names: &[&str] = if is_nightly() { &["swin_t_infer", "unet_infer"] } else { &["unet_infer"] };
-    assert_no_more(names.iter().map(|name| workspace().join(format!("../shared/models/{name}.onnx"))));
+    let names: &[&str] = if is_nightly() {
+        &["swin_t_infer", "unet_infer"]
+    } else {
+        &["unet_infer"]
+    };
+    assert_no_more(
+        names
+            .iter()
+            .map(|name| workspace().join(format!("../shared/models/{name}.onnx"))),
+    );
 }

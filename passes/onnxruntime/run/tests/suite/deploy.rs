@@ -160,8 +160,11 @@ pub(crate) fn a_kernel_that_overwrites_its_operand_does_so_in_plans_and_files() 
     }
     let found = tiled(&input, &out, &host());
     assert_eq!(found.strategy, Strategy::Tiled, "{:?}", found.rejected);
-    let stretches = &found.model.tiling().expect("it has tiles").stretches;
-    assert!(stretches.iter().all(|stretch| stretch.tiles > 1), "{stretches:?}");
+    let fused_chains = &found.model.tiling().expect("it has tiles").fused_chains;
+    assert!(
+        fused_chains.iter().all(|fused_chain| fused_chain.tiles > 1),
+        "{fused_chains:?}"
+    );
     let check = found.check.as_ref().expect("the runtime is here");
     assert_eq!(check.outputs, Outputs::Identical);
     if let Some(after) = check.after.exact {

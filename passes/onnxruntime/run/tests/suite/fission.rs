@@ -14,7 +14,7 @@ use remat_testing::workspace;
 use crate::common::{assert_same, original, runtime};
 use crate::measure::{child_program, runner};
 
-/// A convolution and pooling by rows, one stretch of it twice; then a convolution by channels, whose weights are cut.
+/// A convolution and pooling by rows, one fused chain of it twice; then a convolution by channels, whose weights are cut.
 const CONVOLUTIONS: &str = r#"graph "g" {
   input %x : f32[1, 2, 8, 8]
   const %w : f32[4, 2, 3, 3]

@@ -158,7 +158,9 @@ fn main() -> ExitCode {
         trial!(
             profile::every_op_of_larger_models_has_a_time_under_its_name,
             Need::OnnxRuntime,
-            Need::Models, Need::Nightly),
+            Need::Models,
+            Need::Nightly
+        ),
         trial!(profile::fused_nodes_are_profiled_at_higher_levels, Need::OnnxRuntime),
         trial!(profile::inputs_can_be_given_and_must_fit, Need::OnnxRuntime),
         trial!(profile::what_is_no_library_of_the_runtime_is_named_in_the_error),
@@ -173,6 +175,8 @@ fn main() -> ExitCode {
         trial!(
             stress::larger_models_survive_random_recomputes,
             Need::OnnxRuntime,
-            Need::Models, Need::Nightly),
+            Need::Models,
+            Need::Nightly
+        ),
     ])
 }

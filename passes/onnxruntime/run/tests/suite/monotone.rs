@@ -15,7 +15,11 @@ use crate::deploy::host;
 
 /// Budgets in hundredths of what the model takes.
 fn budgets() -> &'static [u64] {
-    if is_nightly() { &[40, 50, 60, 70, 80, 90, 100] } else { &[50, 80] }
+    if is_nightly() {
+        &[40, 50, 60, 70, 80, 90, 100]
+    } else {
+        &[50, 80]
+    }
 }
 
 /// What a plan adds to the time, in millionths of it.

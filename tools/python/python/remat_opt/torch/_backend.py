@@ -312,7 +312,7 @@ class _Compiled:
     def _explained(self, trial: Trial, reference: Run, theirs: Gradients, mine: Gradients) -> bool:
         """Whether bits differ without the plan, too: from run to run, or because PyTorch traces to other kernels."""
         if not trial.gradients(reference).same_bits(theirs):
-            self.report.notes.append("the model as it is gives other bits in each run")
+            self.report.notes.append("the original model differs bitwise from run to run")
             return True
         if trial.gradients(_op_by_op(_copy(self._gm), trial.inputs, None)).same_bits(mine):
             self.report.notes.append("the bits are those of PyTorch's backend aot_eager, not those of the model")

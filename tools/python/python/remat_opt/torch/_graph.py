@@ -218,7 +218,7 @@ class TrainingGraph:
         record: dict[str, Any] = {"name": CUT, "duration": 0, "reads": sorted(reads), "recomputable": False}
         self.document["ops"].append(record)
         record["defines"] = [
-            self._add_tensor(one, index, value, op, "kept") for one in cut.tangents for index, value in results(one)
+            self._add_tensor(one, index, value, op, "live-out") for one in cut.tangents for index, value in results(one)
         ]
         self._makers |= {self._storages.key(value): one for one in cut.tangents for _, value in results(one)}
         token = self._add_token(CUT, op)
@@ -283,7 +283,7 @@ class TrainingGraph:
         if self._makers.setdefault(key, node) is not node and key not in touched:
             raise UnsupportedGraph(node.name, "it gives memory of a tensor that is not among its arguments")
         statistics = is_training_batch_norm(node) and index in STATISTICS
-        return self._add_tensor(node, index, value, op, "kept" if statistics or key in self._kept else "transient")
+        return self._add_tensor(node, index, value, op, "live-out" if statistics or key in self._kept else "transient")
 
     def _add_tensor(self, node: fx.Node, index: int | None, value: torch.Tensor, op: int | None, role: str) -> int:
         tensor, key = len(self.document["tensors"]), self._storages.key(value)
@@ -304,7 +304,7 @@ class TrainingGraph:
         self.document["tensors"].append(
             {"name": f"{name}!", "producer": op, "storage": len(self.document["storages"])}
         )
-        self.document["storages"].append({"root": tensor, "bytes": 0, "role": "kept"})
+        self.document["storages"].append({"root": tensor, "bytes": 0, "role": "live-out"})
         return tensor
 
     def _read(self, node: fx.Node) -> list[int]:

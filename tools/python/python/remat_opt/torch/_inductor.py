@@ -98,7 +98,7 @@ class _Reader:
         return made
 
     def _storage(self, size: int, is_output: bool) -> int:
-        role = "kept" if is_output else "transient"
+        role = "live-out" if is_output else "transient"
         self.document["storages"].append({"root": len(self.document["tensors"]), "bytes": size, "role": role})
         return len(self.document["storages"]) - 1
 

@@ -132,12 +132,12 @@ def _planned(
         del theirs
         if not error <= _CLOSE:
             report.gradient_error = error
-            reason = f"a gradient has not the bits of eager PyTorch ({error:.2g} times the tolerance)"
+            reason = f"a gradient differs bitwise from eager PyTorch ({error:.2g} times the tolerance)"
             return torch.empty(()), "wrong", reason
     found = state.digests(loss := forms.planned())
     if found == expected:
         return loss, "same bits", None
-    reason = f"{_difference(found, expected)} has not the bits of eager PyTorch"
+    reason = f"{_difference(found, expected)} differs bitwise from eager PyTorch"
     if is_alone and _is_explained(state, restore, forms, found, expected, report):
         restore()
         return forms.planned(), "close", None
@@ -178,7 +178,7 @@ def _is_explained(
     """Whether bits differ without a plan, too, and gradients are right up to rounding."""
     restore()
     if state.digests(forms.eager()) != expected:
-        note = "the model as it is gives other bits in each run"
+        note = "the original model differs bitwise from run to run"
     else:
         restore()
         if state.digests(forms.traced()) != found:

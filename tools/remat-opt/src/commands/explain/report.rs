@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use remat::verify::Code;
+use remat_files::document::to_json;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
@@ -30,6 +31,24 @@ struct Rule {
 
 impl Body for Report {
     const FORMAT: &'static str = "remat-explain/1";
+
+    /// The explanation or the schema that was asked for; else a line for each rule, then the forms.
+    fn text(&self) -> String {
+        if let [rule] = &self.rules[..] {
+            return format!("{}\n", rule.explanation);
+        }
+        let mut schemas = self.schemas.iter();
+        if let (true, Some((_, schema)), None) = (self.rules.is_empty(), schemas.next(), schemas.next()) {
+            return to_json(schema);
+        }
+        let rules = self.rules.iter().map(|rule| format!("{}  {}\n", rule.code, rule.title));
+        let forms = self.schemas.keys().map(|form| format!("{form}\n"));
+        format!(
+            "{}\nForms of JSON:\n{}",
+            rules.collect::<String>(),
+            forms.collect::<String>()
+        )
+    }
 }
 
 impl Report {

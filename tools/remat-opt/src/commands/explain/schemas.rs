@@ -37,7 +37,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Schema)> {
 }
 
 fn of<B: Body>() -> (&'static str, Schema) {
-    let mut schema = schema_for!(Document<B>);
+    let mut schema = schema_for!(Document<'_, B>);
     // What brings a format of its own is written as a file, too, which has no warnings.
     if B::HAS_FORMAT
         && let Some(required) = schema.get_mut("required").and_then(|value| value.as_array_mut())

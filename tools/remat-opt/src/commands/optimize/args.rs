@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 use remat::fission::is_limited_by_threads;
-use remat::onnx_mlir::{Fences, Form, Options};
+use remat::onnx_mlir::{Barriers, Form, Options};
 use remat::plan::{BudgetSpec, parse_duration, parse_share};
 use remat::solver::SolveControl;
 use remat::{Format, Model, Output, SolveRequest, Target};
@@ -50,7 +50,10 @@ const MLIR_FORMS: Choice<Form> = Choice(&[
     ("remat", Form::Remat, "The dialects `onnx` and `remat`"),
 ]);
 
-const FENCES: Choice<Fences> = Choice(&[("iree", Fences::Iree, "Ops of IREE"), ("none", Fences::None, "Nothing")]);
+const BARRIERS: Choice<Barriers> = Choice(&[
+    ("iree", Barriers::Iree, "Ops of IREE"),
+    ("none", Barriers::None, "Nothing"),
+]);
 
 /// Share of the time for placing the plan of a model for ONNX Runtime.
 const PLACING: f64 = 0.1;
@@ -78,27 +81,27 @@ pub(crate) struct OptimizeArgs {
     pub(super) plan: Option<PathBuf>,
     /// Peak to stay within: `80%`, `512MiB`, `min`, `auto`, `none`.
     ///
-    /// A share of the baseline's peak, a size, `min` (the lowest peak that is found), `auto` (the lowest within `--max-overhead`) or
+    /// A share of the original's peak, a size, `min` (the lowest peak that is found), `auto` (the lowest within `--max-overhead`) or
     /// `none`.
     #[arg(short, long, value_name = "BUDGET", default_value = "auto", allow_hyphen_values = true, help_heading = GOAL)]
     pub(super) budget: BudgetSpec,
     /// Time that may be added, as a share [default: 5% for `--budget auto`, else no limit].
     ///
-    /// A share of the time without rematerialization. A plan that keeps the budget and takes longer is refused.
+    /// A share of the time without rematerialization. A plan that takes longer is refused, even if it keeps the budget.
     #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = GOAL)]
     pub(super) max_overhead: Option<u64>,
     /// Solver; `auto` searches, then proves what it can.
     #[arg(long, value_name = "NAME", default_value = "auto", help_heading = SEARCH)]
     pub(super) solver: String,
-    /// Longest time for the command, reading and writing apart.
+    /// Time limit for searching, simulating and measuring.
     ///
-    /// Searching, simulating and measuring share it. Apart from it are reading (by ONNX Runtime, too), writing, and one measured run of each
-    /// model. At its end, the best plan or verified file is written.
+    /// Reading (also by ONNX Runtime), writing, and one measured run of each model come on top. At the limit, the best plan or verified file
+    /// is written.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
     pub(super) time_limit: Duration,
-    /// Most search steps to take.
+    /// Maximum number of search steps.
     ///
-    /// With one thread, the same seed and no time limit in the way, the same plan in every run.
+    /// With one thread, the same seed, and a time limit that is not reached, every run gives the same plan.
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     pub(super) step_limit: Option<u64>,
     #[command(flatten)]
@@ -139,34 +142,34 @@ pub(crate) struct OptimizeArgs {
 /// What a rewritten model is made for.
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// What it is made for: `ort`, `onnx`, `plan` or `mlir`.
+    /// What the output is made for: `ort`, `onnx`, `plan` or `mlir`.
     ///
-    /// `ort`: ONNX Runtime under the settings that users have. `onnx`: any runtime. `plan`: whoever follows plans (`.json`, `.sched`).
-    /// `mlir`: compilers [default: what the extension says; for `.onnx`, `ort` where the runtime's library is found].
+    /// `ort`: ONNX Runtime in a default session. `onnx`: any runtime. `plan`: an executor of plans (`.json`, `.sched`).
+    /// `mlir`: compilers [default: by the extension; for `.onnx`, `ort` if the runtime's library is found].
     #[arg(long, value_name = "NAME", hide_possible_values = true, help_heading = OUTPUT)]
     pub(super) target: Option<TargetArg>,
-    /// Whether the runtime's memory arena will be on.
+    /// Whether sessions have the runtime's memory arena on.
     ///
-    /// `on` is the runtime's default. Then room is reserved for the arena at the start of a run if that makes it smaller, which costs the
-    /// time to fill the room. `off` is for `enable_cpu_mem_arena = False`.
+    /// `on` is the runtime's default. Then bytes are reserved for the arena at the start of a run if that makes it smaller, which costs the
+    /// time to fill them. `off` is for `enable_cpu_mem_arena = False`.
     #[arg(long, value_name = "on|off", action = ArgAction::Set, value_parser = SWITCH, default_value = "on", hide_possible_values = true, help_heading = RUNTIME)]
     pub(super) arena: bool,
     /// Graph optimization level of ONNX Runtime that the model is made for: `off`, `basic`, `extended`, `all`.
     ///
-    /// `all` is the runtime's default. Bits and memory hold at this level; sessions must be made with it.
+    /// `all` is the runtime's default. Sessions must be made with this level: bits and memory are checked at it only.
     #[arg(long, value_name = "LEVEL", value_parser = LEVELS, default_value = "all", hide_possible_values = true, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) level: OptimizationLevel,
-    /// Write a file even where none takes less memory than the model as it came, or none keeps the budget.
+    /// Write a file even if none takes less memory than the original model, or none keeps the budget.
     ///
-    /// Without it nothing is written then, and the report says so. A file that is forced may take more; the exit status is 1 all the same where it
-    /// takes more than the budget.
+    /// Without this option nothing is written in these cases, and the report says so. A forced file may take more than the original; if it
+    /// exceeds the budget, the exit status is still 1.
     #[arg(long, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) force: bool,
-    /// Plan the memory of the written model, too: `OUT.arena`, which ONNX Runtime obeys with the library written beside it.
+    /// Also plan the memory of the written model: `OUT.arena`, which ONNX Runtime follows with the library written beside it.
     ///
-    /// A run is recorded, its buffers are placed in one block, and the plan is replayed and measured. A session needs two settings:
+    /// A run is recorded, its buffers are placed in one block, and the plan is replayed and measured. A session needs two options:
     /// `add_session_config_entry("remat.arena.plan", "OUT.arena")` and `register_custom_ops_library("libremat_arena.so")`. With `--budget none`
-    /// the model itself is written as it came.
+    /// the original model is written unchanged.
     #[arg(long, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) arena_plan: bool,
     /// Where `--arena-plan` writes the library [default: `libremat_arena.so` beside OUT].
@@ -178,23 +181,22 @@ pub(crate) struct TargetArgs {
     /// For `--arena-plan`: further values of a symbolic dimension to plan for; may be repeated, then all combinations are planned for.
     #[arg(long, value_name = "NAME=N,..", requires = "arena_plan", value_parser = parse_assignments, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) arena_dim: Vec<(String, Vec<u64>)>,
-    /// Try settings of sessions that lower the memory of the written model without a library, and print the best: the session options, and a
-    /// program in Python.
+    /// Try session options that lower the memory of the written model without a library, and print the best, with a program in Python.
     ///
-    /// The runtime's default, the memory pattern off, the memory arena off, and an arena of the environment that is sized for this model;
-    /// each is predicted, then measured in one thread. Recommended is the one with which the process grows least. With `--budget none` the
-    /// model itself is written as it came.
+    /// Tried are the runtime's default, the memory pattern off, the memory arena off, and an arena of the environment that is sized for this
+    /// model; each is predicted, then measured with one thread. Recommended is the one with which the process grows least. With `--budget none` the
+    /// original model is written unchanged.
     #[arg(long, conflicts_with = "arena_plan", help_heading = RUNTIME, hide_short_help = true)]
     pub(super) settings: bool,
-    /// For `--settings`: also write what is recommended here, as a program (`.py`), or all that was tried, as JSON.
+    /// For `--settings`: also write the recommended session as a program (`.py`), or all that was tried as JSON.
     #[arg(long, value_name = "FILE", requires = "settings", help_heading = RUNTIME, hide_short_help = true)]
     pub(super) emit_settings: Option<PathBuf>,
-    /// Execution orders that the model must be right for [default: any].
+    /// Execution orders under which the model must run as planned [default: any].
     ///
-    /// `any`, or `priority` alone, with fewer nodes.
+    /// `priority` alone needs fewer added nodes than `any`.
     #[arg(long, value_name = "ORDER", value_parser = ORDER_HINTS, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) order_hint: Option<OrderHint>,
-    /// Do not run the two models to compare bits, memory and time.
+    /// Do not run the two models to compare outputs, memory and time.
     #[arg(long, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) no_measure: bool,
 }
@@ -207,9 +209,9 @@ pub(crate) struct MlirArgs {
     pub(super) mlir_form: Form,
     /// For `torch`: optimization barriers that keep the compiler from merging recomputes.
     ///
-    /// `iree`, ops that only IREE reads, or `none`.
-    #[arg(long, value_name = "KIND", value_parser = FENCES, default_value = "iree", help_heading = MLIR, hide_short_help = true)]
-    pub(super) mlir_fences: Fences,
+    /// `iree`: ops that only IREE reads. `none`: no barriers.
+    #[arg(long, value_name = "KIND", value_parser = BARRIERS, default_value = "iree", help_heading = MLIR, hide_short_help = true)]
+    pub(super) mlir_barriers: Barriers,
     /// For `torch`: where weights go.
     ///
     /// `inline`, into the module, or `file`, into a safetensors file beside it, which IREE maps when it runs
@@ -361,7 +363,7 @@ impl MlirArgs {
     pub(crate) fn target(&self) -> Target {
         let options = Options {
             form: self.mlir_form,
-            fences: self.mlir_fences,
+            barriers: self.mlir_barriers,
         };
         Target::Mlir {
             options,

@@ -1,281 +1,224 @@
-//! What `--format json` prints of the main job.
+//! The object that `--format json` prints of the main job, and of which every text is made.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use remat::plan::{Accounting, Certificate, Tiling};
-use remat::{BaselineOf, Model, Solution};
+use remat::plan::{Accounting, Certificate, Step, Tiling};
+use remat::{BaselineOf, Format, Model, Solution};
 use remat_files::document::to_json;
-use remat_onnxruntime_deploy::ArenaPlanned;
-use remat_onnxruntime_deploy::{Check, LeftOut, Missed, Offer, Padding, Rejected, Setting, SettingsTried, Strategy};
-use remat_onnxruntime_run::OptimizationLevel;
+use remat_onnxruntime_deploy::{Missed, SettingsTried};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::args::{OptimizeArgs, is_model};
-use super::deployed::Deployed;
-use super::headline::Headline;
-use super::proof::Plans;
-use super::session::SessionRecord;
+use super::args::OptimizeArgs;
+use super::in_runtime::InRuntime;
+use super::measured::OutputsCompared;
+use super::memory::Memory;
+use super::proof;
 use super::sizes::DimsRecord;
 use crate::block::BlockRecord;
 use crate::bodies::BodyRecord;
 use crate::document::{Body, Document};
+use crate::floor::Floor;
+use crate::lines::Entry;
+use crate::units;
 
 /// A plan: what it gains and costs, and how good it is.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Report {
     /// Name of the model.
-    model: String,
+    pub(super) model: String,
     /// The input.
-    input: Option<PathBuf>,
-    /// What was written.
-    output: Option<PathBuf>,
-    /// Which bytes count.
-    accounting: Accounting,
-    /// The budget in bytes, where there is one.
-    budget_bytes: Option<u64>,
-    /// What the model takes as it is: what shares are of.
-    baseline_peak_bytes: u64,
-    /// What says so.
-    baseline_of: BaselineOf,
-    /// Peak of the plan, as plans count it.
-    peak_bytes: u64,
-    /// What the model takes before and after, both by the same measure.
-    memory: Headline,
-    /// Duration of running every op once; in nanoseconds for models.
-    baseline_duration: u64,
-    /// Duration of the plan.
-    duration: u64,
-    /// Time beyond the baseline, in per cent.
-    overhead_percent: f64,
-    /// Number of ops.
-    ops: usize,
-    /// How many runs of ops the plan adds.
-    recomputes: usize,
-    /// Energy of the plan in picojoules; 0 where nothing states it.
-    energy_pj: u64,
-    /// Most bytes in the second memory at once.
-    second_memory_bytes: u64,
-    /// The subgraphs that have plans of their own, where there are any.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    bodies: Vec<BodyRecord>,
-    /// The stretches that run tile by tile, where there are any.
+    pub(super) input: Option<PathBuf>,
+    /// The report in seven entries, for people.
+    pub(super) summary: Vec<Entry>,
+    /// By how much the budget is missed, where no file keeps it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    tiling: Option<Tiling>,
+    pub(super) missed: Option<Missed>,
+    /// The budget in bytes, where there is one.
+    pub(super) budget_bytes: Option<u64>,
+    /// What the model takes before and after, both by the same measure.
+    pub(super) memory: Memory,
+    /// Which bytes count in plans.
+    pub(super) accounting: Accounting,
+    /// What the model takes as it is: what shares are of.
+    pub(super) baseline_peak_bytes: u64,
+    /// What says so.
+    pub(super) baseline_of: BaselineOf,
+    /// Peak of the plan, as plans count it.
+    pub(super) peak_bytes: u64,
+    /// Results with data-dependent sizes: figures, and a plan of memory, are for those that were seen in a run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) data_dependent_sizes: Vec<String>,
     /// Dimensions that were given, where there are any.
     #[serde(flatten)]
-    dims: DimsRecord,
+    pub(super) dims: DimsRecord,
+    /// Measured time beyond the original, in per cent; absent where it was not measured.
+    pub(super) measured_overhead_percent: Option<f64>,
+    /// Estimated time beyond the baseline, in per cent.
+    pub(super) estimated_overhead_percent: f64,
+    /// Duration of running every op once.
+    pub(super) baseline_duration: u64,
+    /// Duration of the plan.
+    pub(super) duration: u64,
+    /// The unit of durations: `ns` for models, `units` of the input for graphs.
+    pub(super) duration_unit: DurationUnit,
+    /// Energy of running every op once in picojoules; 0 where nothing states it.
+    pub(super) baseline_energy_pj: u64,
+    /// Energy of the plan.
+    pub(super) energy_pj: u64,
+    /// How the outputs compare with those of the original.
+    pub(super) outputs: OutputsCompared,
+    /// Number of ops.
+    pub(super) ops: usize,
+    /// How many runs of ops the plan adds.
+    pub(super) recomputes: usize,
+    /// The fused chains that run tile by tile, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tiling: Option<Tiling>,
     /// With one to this many threads within an op the tiles keep every bit, by the rule that they were chosen by. Absent without tiles, and where
     /// sums may be rounded otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
-    exact_threads: Option<u32>,
+    pub(super) exact_threads: Option<u32>,
+    /// The subgraphs that have plans of their own, where there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) bodies: Vec<BodyRecord>,
+    /// What the second memory holds and moves; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) second_memory: Option<SecondMemoryRecord>,
+    /// How good the plan is, in words.
+    pub(super) verdict: Option<String>,
     /// What the solver claims about the plan.
-    certificate: Option<Certificate>,
-    /// The plans that this claim is about: `plan of whole ops in this order`, for instance.
-    certificate_about: Option<String>,
+    pub(super) certificate: Option<Certificate>,
+    /// The peak that no plan undercuts; for `-v` and pages, where there is time to find it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) floor: Option<Floor>,
     /// The block that everything lies in, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    block: Option<BlockRecord>,
+    pub(super) block: Option<BlockRecord>,
+    /// Whether a model is written where one is asked for: none is where no file takes less than the original, or keeps the budget.
+    pub(super) is_written: bool,
+    /// What was written.
+    pub(super) output: Option<PathBuf>,
+    /// Time all of it took.
+    pub(super) seconds: f64,
+    /// What lowers memory further, in words.
+    pub(super) less: Vec<String>,
+    /// Whether the model would be made for ONNX Runtime, were it found.
+    pub(super) is_without_runtime: bool,
     /// What holds in ONNX Runtime, for models that are made for it.
     #[serde(flatten)]
-    in_runtime: Option<InRuntime>,
-    /// Time all of it took.
-    seconds: f64,
+    pub(super) in_runtime: Option<InRuntime>,
+    /// The page that was written.
+    #[serde(skip)]
+    pub(super) page: Option<PathBuf>,
+    /// The output that was asked for.
+    #[serde(skip)]
+    pub(super) wanted: Option<PathBuf>,
+    /// Whether the input is a model.
+    #[serde(skip)]
+    pub(super) is_model: bool,
+    /// Whether the text has details.
+    #[serde(skip)]
+    pub(super) is_verbose: bool,
 }
 
-/// What holds in ONNX Runtime.
-#[derive(Serialize, JsonSchema)]
-struct InRuntime {
-    /// `ort`.
-    target: &'static str,
-    /// The level at which the runtime optimizes the model when it loads it.
-    level: OptimizationLevel,
-    /// A lower level at which a file gains, where none gains at this one.
-    offer: Option<Offer>,
-    /// Whether a model is written where one is asked for: none is where no file takes less than the model as it came.
-    is_written: bool,
-    /// Whether all nodes stand in a branch, for which the runtime has no memory pattern.
-    in_branch: bool,
-    /// How the model is written.
-    variant: Strategy,
-    /// By how much the budget is missed, where no file keeps it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    missed: Option<Missed>,
-    /// What was tried before, and why it was rejected.
-    abandoned: Vec<RejectedRecord>,
-    /// Predicted peak with the memory arena off.
-    promised_peak_bytes: u64,
-    /// Predicted peak of the first run with the memory arena on.
-    promised_arena_bytes: u64,
-    /// Whether that peak was measured on this file; else it is predicted only.
-    arena_is_measured: bool,
-    /// Predicted peak of later runs with the memory arena on.
-    promised_arena_steady_bytes: u64,
-    /// Whether that peak was measured on this file; else it is predicted only.
-    arena_steady_is_measured: bool,
-    /// How much of the predicted peak was added after a measurement.
-    learned_bytes: u64,
-    /// Whether nodes run in the order of the plan.
-    follows_plan: bool,
-    /// Whether shapes of large results are made dynamic.
-    hides_shapes: bool,
-    /// How many nodes were added to fix the order.
-    readers: usize,
-    /// Bytes that are allocated and freed at the start of a run, for the sake of the arena.
-    reserved_bytes: u64,
-    /// Nodes with subgraphs of which data decides what they take; the predicted peaks are without that.
-    open_nodes: Vec<String>,
-    /// Estimated time beyond the baseline where nothing is set in the runtime, in per cent.
-    promised_overhead_percent: f64,
-    /// The same for the file with memory arena and memory pattern off.
-    promised_arena_off_overhead_percent: f64,
-    /// Bytes that each run takes anew from the system with the memory arena off.
-    promised_fresh_bytes: u64,
-    /// Whether memory arena and memory pattern off are recommended: the process grows by no more, and the time is within the limit.
-    /// Absent where it was not measured that the heap peak is lower then.
-    recommends_arena_off: Option<bool>,
-    /// What sessions of the written model need, or gain by.
-    session: SessionRecord,
-    /// How many results have sizes that the data decides: figures, and a plan of memory, are for those that were seen in a run.
-    data_sizes: usize,
-    /// Whether nothing is written for that reason.
-    is_left_to_data: bool,
-    /// What was measured.
-    measured: Option<Check>,
-    /// What fills the memory because the runtime keeps it in blocks of channels; absent where nothing does.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    padding: Option<Padding>,
-    /// What there was no time for.
-    left_out: Vec<LeftOut>,
-    /// The plan of the model's memory, where one was asked for.
-    arena_plan: Option<ArenaPlanned>,
-    /// The settings that were tried, where they were asked for.
-    settings: Option<SettingsTried>,
-    /// Whether the measured peak is the predicted one, within its tolerance, and the growth of the process with a plan of memory.
-    keeps_promise: Option<bool>,
+/// The unit of durations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum DurationUnit {
+    /// Nanoseconds.
+    Ns,
+    /// That of the input.
+    Units,
 }
 
-/// A lowering strategy that was rejected.
-#[derive(Serialize, JsonSchema)]
-struct RejectedRecord {
-    /// The strategy.
-    variant: Strategy,
-    /// What was wrong with it.
-    why: String,
+/// What the second memory holds and moves.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub(super) struct SecondMemoryRecord {
+    /// Most bytes in it at once.
+    pub(super) peak_bytes: u64,
+    /// How many storages come back from it.
+    pub(super) page_ins: usize,
+    /// Duration of all transfers.
+    pub(super) duration: u64,
 }
 
-impl From<&Rejected> for RejectedRecord {
-    fn from(rejected: &Rejected) -> Self {
-        Self {
-            variant: rejected.strategy,
-            why: rejected.reason.to_string(),
-        }
-    }
-}
-
-impl Body for Report {
-    const FORMAT: &'static str = "remat-report/1";
+/// What a report says beside model and plan.
+#[derive(Clone, Copy)]
+pub(super) struct About<'a> {
+    pub(super) args: &'a OptimizeArgs,
+    /// When the command was started.
+    pub(super) started: Instant,
+    /// The peak that no plan undercuts, where it is known.
+    pub(super) floor: Option<&'a Floor>,
+    /// Whether the text has details.
+    pub(super) is_verbose: bool,
 }
 
 impl Report {
-    /// A plan as such.
+    /// The figures of a plan, with nothing that is read by people.
     pub(super) fn new(
-        args: &OptimizeArgs,
-        model: &Model,
-        solution: &Solution,
-        memory: Headline,
-        started: Instant,
+        About {
+            args,
+            started,
+            floor,
+            is_verbose,
+        }: About<'_>,
+        (model, solution): (&Model, &Solution),
+        memory: Memory,
     ) -> Self {
-        let about = |certificate: &Certificate| Plans::of(model).covered(certificate.bound_covers);
+        let (problem, replay) = (&solution.problem, &solution.replay);
+        let is_page_in = |step: &&Step| matches!(step, Step::PageIn(_));
+        let certificate = solution.certificate.as_ref();
         Self {
-            model: solution.problem.name.clone(),
+            model: problem.name.clone(),
             input: args.input.clone(),
-            output: args.output.clone(),
-            accounting: solution.problem.accounting,
-            budget_bytes: solution.problem.budget,
+            summary: Vec::new(),
+            missed: None,
+            budget_bytes: problem.budget,
+            memory,
+            accounting: problem.accounting,
             baseline_peak_bytes: model.baseline_peak().bytes,
             baseline_of: model.baseline_peak().of,
-            peak_bytes: solution.replay.peak,
-            memory,
-            baseline_duration: solution.overhead.baseline,
-            duration: solution.replay.duration,
-            overhead_percent: solution.overhead.percent(),
-            ops: solution.problem.ops.len(),
-            recomputes: solution.plan.recomputes(),
-            energy_pj: solution.replay.energy,
-            second_memory_bytes: solution.replay.second_peak,
-            bodies: BodyRecord::all(model.bodies()),
-            tiling: model.tiling().cloned(),
+            peak_bytes: replay.peak,
+            data_dependent_sizes: model.measured_sizes().keys().cloned().collect(),
             dims: DimsRecord::of(model),
+            measured_overhead_percent: None,
+            estimated_overhead_percent: solution.overhead.percent(),
+            baseline_duration: solution.overhead.baseline,
+            duration: replay.duration,
+            duration_unit: match model.format() {
+                Format::Onnx => DurationUnit::Ns,
+                _ => DurationUnit::Units,
+            },
+            baseline_energy_pj: problem.total_energy(),
+            energy_pj: replay.energy,
+            outputs: OutputsCompared::NotCompared,
+            ops: problem.ops.len(),
+            recomputes: solution.plan.recomputes(),
+            tiling: model.tiling().cloned(),
             exact_threads: args.exact_threads(model),
-            certificate_about: solution.certificate.as_ref().map(about),
-            certificate: solution.certificate.clone(),
-            block: BlockRecord::of(solution),
-            in_runtime: None,
-            seconds: started.elapsed().as_secs_f64(),
-        }
-    }
-
-    /// A model that was made for ONNX Runtime.
-    pub(super) fn deployed(
-        args: &OptimizeArgs,
-        Deployed {
-            found,
-            headline,
-            arena,
-            settings,
-            ..
-        }: Deployed<'_>,
-        started: Instant,
-    ) -> Self {
-        let recommends_arena_off = match settings {
-            Some(settings) => Some(settings.recommended == Setting::ArenaOff),
-            None => found.arena_off().map(|off| off.is_recommended()),
-        };
-        let is_above = found.missed.is_some() || found.exceeded_prediction().is_some();
-        let exceeds = is_above || arena.is_some_and(|arena| arena.exceeded().is_some());
-        Self {
-            in_runtime: Some(InRuntime {
-                target: "ort",
-                level: args.target.level,
-                offer: found.offer,
-                is_written: found.is_written,
-                in_branch: found.lowering.in_branch,
-                missed: found.missed,
-                variant: found.strategy,
-                abandoned: found.rejected.iter().map(RejectedRecord::from).collect(),
-                promised_peak_bytes: found.prediction.peak_bytes,
-                promised_arena_bytes: found.prediction.arena_bytes,
-                arena_is_measured: found.arena_is_measured(),
-                promised_arena_steady_bytes: found.prediction.arena_steady_bytes,
-                arena_steady_is_measured: found.arena_steady_is_measured(),
-                learned_bytes: found.prediction.calibration_bytes,
-                follows_plan: found.prediction.follows_plan,
-                hides_shapes: found.lowering.hides_shapes,
-                readers: found.lowering.readers,
-                reserved_bytes: found.lowering.reserved,
-                open_nodes: found.prediction.open_nodes.clone(),
-                promised_overhead_percent: found.solution.overhead.percent(),
-                promised_arena_off_overhead_percent: found.arena_off_overhead_percent(),
-                promised_fresh_bytes: found.prediction.fresh_bytes,
-                recommends_arena_off,
-                session: SessionRecord::of(args, found, settings),
-                data_sizes: found.model.measured_sizes().len(),
-                is_left_to_data: found.is_left_to_data(),
-                measured: found.check.clone(),
-                padding: found.padding.clone(),
-                left_out: found.left_out.clone(),
-                arena_plan: arena.cloned(),
-                settings: settings.cloned(),
-                keeps_promise: (found.check.is_some() || arena.is_some()).then_some(!exceeds),
+            bodies: BodyRecord::all(model.bodies()),
+            second_memory: problem.paging.is_some().then(|| SecondMemoryRecord {
+                peak_bytes: replay.second_peak,
+                page_ins: solution.plan.steps.iter().filter(is_page_in).count(),
+                duration: replay.paging_duration,
             }),
-            budget_bytes: found.budget.or(found.solution.problem.budget),
-            output: args
-                .output
-                .clone()
-                .filter(|output| found.is_written || !is_model(output)),
-            ..Self::new(args, &found.model, &found.solution, headline, started)
+            verdict: certificate.map(|certificate| proof::verdict(certificate, model, problem)),
+            certificate: certificate.cloned(),
+            floor: floor.cloned(),
+            block: BlockRecord::of(solution),
+            is_written: true,
+            output: args.output.clone(),
+            seconds: started.elapsed().as_secs_f64(),
+            less: Vec::new(),
+            is_without_runtime: false,
+            in_runtime: None,
+            page: args.page.page.clone(),
+            wanted: args.output.clone(),
+            is_model: model.format() == Format::Onnx,
+            is_verbose,
         }
     }
 }
@@ -286,14 +229,19 @@ pub(crate) struct SettingsReport(SettingsTried);
 
 impl Body for SettingsReport {
     const FORMAT: &'static str = "remat-settings/1";
+
+    fn text(&self) -> String {
+        self.0.python.clone()
+    }
 }
 
 /// What is written of settings: what makes a session with the best of them, or all of it as JSON, as the path says.
 pub(super) fn settings(path: &Path, settings: &SettingsTried) -> String {
+    let report = SettingsReport(settings.clone());
     if remat::extension(path) == "py" {
-        settings.python.clone()
+        report.text()
     } else {
-        to_json(&Document::new(SettingsReport(settings.clone()), None))
+        to_json(&Document::new(&report, None))
     }
 }
 
@@ -327,12 +275,44 @@ pub(crate) struct FunctionRecord {
     pub(super) recomputes: usize,
     /// How many storages come back from the second memory.
     pub(super) transfers: usize,
-    /// How many stretches of operations run tile by tile.
-    pub(super) stretches: usize,
+    /// How many fused chains run tile by tile.
+    pub(super) fused_chains: usize,
     /// Whether it is proved that no plan is better.
     pub(super) optimal: bool,
 }
 
 impl Body for ModuleReport {
-    const FORMAT: &'static str = "remat-module/1";
+    const FORMAT: &'static str = "remat-module/2";
+
+    fn text(&self) -> String {
+        let mut text: String = self.functions.iter().map(FunctionRecord::line).collect();
+        if let Some(output) = &self.output {
+            text += &format!("written   {}\n", output.display());
+        }
+        text
+    }
+}
+
+impl FunctionRecord {
+    fn line(&self) -> String {
+        let name = remat_files::shown(&self.name);
+        let added = self.duration.saturating_sub(self.baseline_duration);
+        let added = 100.0 * added as f64 / self.baseline_duration.max(1) as f64;
+        let transfers = match self.transfers {
+            0 => String::new(),
+            count => format!(", {count} brought back from the second memory"),
+        };
+        let chains = match self.fused_chains {
+            0 => String::new(),
+            chains => format!(", {} in tiles", units::count(chains, "fused chain")),
+        };
+        format!(
+            "@{name}: peak {} -> {} ({:.1} %), {} recomputed{transfers}{chains}, time +{added:.2} %{}\n",
+            units::bytes(self.baseline_peak_bytes),
+            units::bytes(self.peak_bytes),
+            units::percent(self.peak_bytes, self.baseline_peak_bytes),
+            self.recomputes,
+            if self.optimal { ", optimal" } else { "" },
+        )
+    }
 }

@@ -1,92 +1,57 @@
-//! The three large figures of a page.
+//! The three large figures of a page: what the report says of memory, time and outputs.
 
-use remat_onnxruntime_deploy::{Check, Measured, Outputs};
 use remat_page::Figure;
 
-use super::headline::Headline;
-use crate::units::{bytes, percent};
+use super::document::Report;
 
-/// Memory, time and outputs; `overhead` is the estimated one in per cent.
-pub(super) fn of(headline: &Headline, overhead: f64, check: Option<&Check>) -> Vec<Figure> {
-    vec![memory(headline, check), time(overhead, check), outputs(check)]
+pub(super) fn of(report: &Report) -> Vec<Figure> {
+    let bytes = report.memory.most;
+    let figures = ["Memory", "Time", "Outputs"].into_iter().filter_map(|name| {
+        let entry = report.summary.iter().find(|entry| entry.name == name)?;
+        let figure = match name {
+            "Memory" => Figure {
+                bars: Some((bytes.before_bytes, bytes.after_bytes)),
+                ..of_memory(&entry.lines, bytes.after_bytes < bytes.before_bytes)
+            },
+            "Time" => of_line(entry.lines.first()?, &[" %"]),
+            _ => of_line(entry.lines.first()?, &[", ", ": "]),
+        };
+        let name = name.to_owned();
+        Some(Figure { name, ..figure })
+    });
+    figures.collect()
 }
 
-/// The largest growth of the process where nothing is set, if that was measured; else what the headline says.
-fn memory(headline: &Headline, check: Option<&Check>) -> Figure {
-    let grown = |measured: &Measured| measured.resident_first_bytes.max(measured.resident_later_bytes);
-    let growth = check.and_then(|check| Some((grown(&check.before)?, grown(&check.after)?)));
-    let counted = (headline.before_bytes, headline.after_bytes);
-    let ((before, after), about) = match growth {
-        Some(growth) => {
-            let (first, last) = (bytes(counted.0), bytes(counted.1));
-            let about = format!(
-                "growth of the process, default session, measured; {first} → {last}: {}",
-                headline.of
-            );
-            (growth, about)
-        }
-        None => (counted, headline.of.to_string()),
+/// Before and after, the change, and what both are; a line without a change is a sentence.
+fn of_memory(lines: &[String], is_gain: bool) -> Figure {
+    let first = lines.first().map_or("", String::as_str);
+    let parts: Vec<&str> = first.split("   ").collect();
+    let [value, change, about] = parts[..] else {
+        return of_line(first, &[": "]);
     };
+    let more = lines[1..].iter().map(|line| format!("; {line}"));
     Figure {
-        name: "Memory".to_owned(),
-        value: arrow(&bytes(before), &bytes(after)),
-        change: Some((change(percent(after, before) - 100.0, 0), after < before)),
-        bars: Some((before, after)),
-        about,
-    }
-}
-
-/// Two sizes, the unit once where both have it.
-fn arrow(before: &str, after: &str) -> String {
-    match (before.split_once(' '), after.split_once(' ')) {
-        (Some((figure, unit)), Some((_, other))) if unit == other => format!("{figure} → {after}"),
-        _ => format!("{before} → {after}"),
-    }
-}
-
-/// A share that is added or taken away.
-fn change(percent: f64, digits: usize) -> String {
-    let text = format!("{percent:+.digits$} %").replace('-', "−");
-    match text.contains(|digit| matches!(digit, '1'..='9')) {
-        true => text,
-        false => text.trim_start_matches(['+', '−']).to_owned(),
-    }
-}
-
-fn time(overhead: f64, check: Option<&Check>) -> Figure {
-    let estimated = change(overhead, 1);
-    let measured = check.and_then(|check| check.time_ratio);
-    let (value, about) = match measured {
-        Some(ratio) => (
-            change(100.0 * (ratio - 1.0), 1),
-            format!("measured; {estimated} estimated"),
-        ),
-        None => (estimated, "estimated, not measured".to_owned()),
-    };
-    Figure {
-        name: "Time".to_owned(),
-        value,
-        about,
+        value: value.replace("->", "→"),
+        change: Some((change.replace('-', "−"), is_gain)),
+        about: std::iter::once(about.to_owned())
+            .chain(more)
+            .collect::<String>()
+            .replace("->", "→"),
         ..Figure::default()
     }
 }
 
-fn outputs(check: Option<&Check>) -> Figure {
-    let (value, about) = match check.map(|check| (check.outputs, check.seeds)) {
-        Some((Outputs::Identical, seeds)) => (
-            "bit-identical",
-            format!("compared in ONNX Runtime on {}", crate::units::count(seeds, "input")),
-        ),
-        Some((Outputs::MayRoundOtherwise, _)) => (
-            "not compared",
-            "sums may be rounded otherwise (`--fission any`)".to_owned(),
-        ),
-        None => ("not compared", "the models were not run".to_owned()),
+/// A line up to the first of these marks, and what stands after it; a mark that ends in no space belongs to what is before it.
+fn of_line(line: &str, marks: &[&str]) -> Figure {
+    let found = marks.iter().filter_map(|mark| Some((line.find(mark)?, *mark))).min();
+    let (value, about) = match found {
+        Some((at, mark)) if mark.ends_with(' ') => (&line[..at], &line[at + mark.len()..]),
+        Some((at, mark)) => line.split_at(at + mark.len()),
+        None => (line, ""),
     };
     Figure {
-        name: "Outputs".to_owned(),
-        value: value.to_owned(),
-        about,
+        value: value.replace('-', "−").replace("bit−", "bit-"),
+        about: about.trim().to_owned(),
         ..Figure::default()
     }
 }
@@ -96,16 +61,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_unit_that_both_have_is_said_once() {
-        assert_eq!(arrow("31.2 MiB", "11.7 MiB"), "31.2 → 11.7 MiB");
-        assert_eq!(arrow("1.2 GiB", "711.7 MiB"), "1.2 GiB → 711.7 MiB");
-    }
-
-    #[test]
-    fn a_change_has_its_sign() {
+    fn a_figure_is_the_beginning_of_its_line() {
+        let memory = [
+            "31.2 -> 11.7 MiB   -63 %   growth of the process",
+            "first run 18.7 -> 11.5 MiB",
+        ];
+        let memory = of_memory(&memory.map(str::to_owned), true);
+        assert_eq!(memory.value, "31.2 → 11.7 MiB");
+        assert_eq!(memory.change, Some(("−63 %".to_owned(), true)));
+        assert_eq!(memory.about, "growth of the process; first run 18.7 → 11.5 MiB");
+        let nothing = of_memory(&["nothing gained: the original takes 3.0 MiB".to_owned()], false);
         assert_eq!(
-            [(-62.6, 0), (0.14, 1), (-0.04, 1)].map(|(percent, digits)| change(percent, digits)),
-            ["−63 %", "+0.1 %", "0.0 %"]
+            (nothing.value.as_str(), nothing.about.as_str()),
+            ("nothing gained", "the original takes 3.0 MiB")
+        );
+        let time = of_line("-0.1 % measured (+3.7 % estimated)", &[" %"]);
+        assert_eq!(
+            (time.value.as_str(), time.about.as_str()),
+            ("−0.1 %", "measured (+3.7 % estimated)")
+        );
+        let outputs = of_line("bit-identical, with batch=3, too", &[", ", ": "]);
+        assert_eq!(
+            (outputs.value.as_str(), outputs.about.as_str()),
+            ("bit-identical", "with batch=3, too")
         );
     }
 }

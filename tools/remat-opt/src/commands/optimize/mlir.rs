@@ -11,7 +11,6 @@ use remat_mlir_passes::{FunctionReport, ModelOptions, PassError, PassOptions, re
 use super::args::OptimizeArgs;
 use super::document::{FunctionRecord, ModuleReport};
 use crate::job::Job;
-use crate::units::{bytes, percent};
 use crate::{console, files, interrupt};
 
 pub(crate) fn run(args: &OptimizeArgs, job: &Job<'_>, started: Instant) -> anyhow::Result<()> {
@@ -120,20 +119,13 @@ fn write(output: &Path, module: &Parsed<'_>) -> anyhow::Result<()> {
 }
 
 fn report(args: &OptimizeArgs, input: &Path, reports: &[FunctionReport], started: Instant) -> anyhow::Result<()> {
-    let text = || {
-        let mut text: String = reports.iter().map(line).collect();
-        if let Some(output) = &args.output {
-            text += &format!("written   {}\n", output.display());
-        }
-        text
-    };
-    let body = || ModuleReport {
+    let body = ModuleReport {
         input: input.to_owned(),
         output: args.output.clone(),
         functions: reports.iter().map(record).collect(),
         seconds: started.elapsed().as_secs_f64(),
     };
-    console::report(&args.report, text, body, Ok(()))
+    console::report(&args.report, &body, Ok(()))
 }
 
 fn record(report: &FunctionReport) -> FunctionRecord {
@@ -145,29 +137,7 @@ fn record(report: &FunctionReport) -> FunctionRecord {
         duration: report.duration,
         recomputes: report.recomputes,
         transfers: report.transfers,
-        stretches: report.stretches,
+        fused_chains: report.fused_chains,
         optimal: report.optimal,
     }
-}
-
-fn line(report: &FunctionReport) -> String {
-    let name = remat_files::shown(&report.name);
-    let added = 100.0 * report.added_time() as f64 / report.baseline_duration.max(1) as f64;
-    let transfers = match report.transfers {
-        0 => String::new(),
-        count => format!(", {count} brought back from the second memory"),
-    };
-    let stretches = match report.stretches {
-        0 => String::new(),
-        1 => ", 1 stretch in tiles".to_owned(),
-        count => format!(", {count} stretches in tiles"),
-    };
-    format!(
-        "@{name}: peak {} -> {} ({:.1} %), {} recomputed{transfers}{stretches}, time +{added:.2} %{}\n",
-        bytes(report.baseline_peak),
-        bytes(report.peak),
-        percent(report.peak, report.baseline_peak),
-        report.recomputes,
-        if report.optimal { ", the best there is" } else { "" },
-    )
 }

@@ -1,10 +1,13 @@
 //! `remat-opt IN -o OUT`: the main job.
 
 mod args;
-mod deployed;
+mod details;
 mod document;
 mod figures;
-mod headline;
+mod in_runtime;
+mod less;
+mod measured;
+mod memory;
 #[cfg_attr(not(feature = "mlir"), path = "no_mlir.rs")]
 mod mlir;
 mod proof;
@@ -12,6 +15,7 @@ mod report;
 mod session;
 mod settings;
 mod sizes;
+mod summary;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,8 +27,8 @@ use remat::{FissionRequest, Format, Goal, LoadOptions, Model, Output, SecondMemo
 use remat_files::document::to_json;
 use remat_files::shown;
 use remat_onnxruntime_deploy::{
-    ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, OrderHint, SettingsRequest, open_model, plan_arena,
-    try_settings, with_planned_bodies,
+    ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, Deployment, OrderHint, SettingsRequest, open_model,
+    plan_arena, try_settings, with_planned_bodies,
 };
 use remat_onnxruntime_run::{ChildLimits, Host, Provider};
 
@@ -32,11 +36,11 @@ pub(crate) use args::OptimizeArgs;
 pub(crate) use document::{ModuleReport, Report, SettingsReport};
 
 use self::args::{TargetArg, is_model};
-use self::deployed::Deployed;
-use self::headline::Headline;
-use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named, provider};
+use self::document::About;
+use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, Talk, named, provider};
 use crate::document::Document;
 use crate::files::{self, Files};
+use crate::floor::Floor;
 use crate::job::{Job, LEAST, PATIENCE};
 use crate::page::{self, AsItCame, Said};
 use crate::progress::Line;
@@ -66,12 +70,12 @@ impl Arguments for OptimizeArgs {
         self.search.find_library()
     }
 
-    fn run(&self, quiet: bool) -> anyhow::Result<()> {
-        run(self, quiet)
+    fn run(&self, talk: Talk) -> anyhow::Result<()> {
+        run(self, talk)
     }
 }
 
-fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
+fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
     let started = Instant::now();
     let input = args.input.as_ref().context("no input is given")?;
     let reads = [("the plan (`--plan`)", args.plan.as_ref())];
@@ -116,13 +120,13 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         bail!("`{option}` is about the memory of a model that is written for ONNX Runtime: `-o OUT.onnx`");
     }
     if runtime == Runtime::Wanted {
-        return deploy(args, job, plan.as_ref(), started, quiet);
+        return deploy(args, job, plan.as_ref(), started, talk);
     }
     let is_missing = runtime == Runtime::Missing;
     if is_missing && args.report.format == ReportFormat::Json {
-        tracing::warn!("{}", report::WITHOUT_RUNTIME);
+        tracing::warn!("{}", summary::WITHOUT_RUNTIME);
     }
-    let line = Line::start_at(started, quiet, Some(args.time_limit));
+    let line = Line::start_at(started, talk.quiet, Some(args.time_limit));
     let model = job.open_shown(plan.as_ref(), None, &line)?;
     let as_planned_for = model.baseline().peak;
     let before = args.page.page.as_ref().map(|path| (path, AsItCame::of(&model)));
@@ -147,50 +151,55 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         None => search(args, &model, &line)?,
     };
     line.settle();
-    line.apart(Activity::Write, "");
+    line.untimed(Activity::Write, "");
     if let Some(output) = &args.output {
         remat::save(&model, &solution, &target(args, format, output), output)?;
     }
     emit_plan(args, job.files, &model, &solution)?;
     draw_block(args, &solution)?;
-    let floor = floor(args, &model, &solution, &args.control(&line));
+    let floor = floor(args, talk, &model, &args.control(&line));
     line.finish();
-    let headline = Headline::of_plan(as_planned_for, &solution);
-    let text = || {
-        report::text(
-            args,
-            (&model, &solution),
-            &headline,
-            floor.as_deref(),
-            is_missing,
-            started,
-        )
+    let about = About {
+        args,
+        started,
+        floor: floor.as_ref(),
+        is_verbose: talk.verbose,
     };
-    let body = || Report::new(args, &model, &solution, headline, started);
+    let report = Report::of_plan(about, as_planned_for, (&model, &solution), is_missing);
     if let Some((path, before)) = &before {
-        let said = Said {
-            title: page::title(input, &model),
-            figures: figures::of(&headline, solution.overhead.percent(), None),
-            summary: page::summary(&text()),
-            report: to_json(&Document::new(body(), None)),
-            ..Said::default()
-        };
-        page::write(path, before, &model, &solution, said)?;
+        page::write(
+            path,
+            before,
+            &model,
+            &solution,
+            said(&report, page::title(input, &model)),
+        )?;
     }
-    console::report(&args.report, text, body, Ok(()))
+    console::report(&args.report, &report, Ok(()))
 }
 
-/// The line about the peak that no plan undercuts, for a report as text; none where the time for it is over.
-fn floor(args: &OptimizeArgs, model: &Model, solution: &Solution, control: &SolveControl<'_>) -> Option<String> {
-    let is_said = args.report.format == ReportFormat::Text || args.page.page.is_some();
-    if interrupt::status().is_some() {
+/// What the page of a report shows beside its charts.
+fn said(report: &Report, title: String) -> Said {
+    Said {
+        title,
+        figures: figures::of(report),
+        summary: report.all_entries().collect(),
+        report: to_json(&Document::new(report, None)),
+        ..Said::default()
+    }
+}
+
+/// The peak that no plan undercuts, where a report has it; none where there is no time left for it.
+fn floor(args: &OptimizeArgs, talk: Talk, model: &Model, control: &SolveControl<'_>) -> Option<Floor> {
+    let is_said = talk.verbose || args.page.page.is_some();
+    let is_over = control.deadline.is_some_and(|deadline| deadline <= Instant::now());
+    if !is_said || is_over || interrupt::status().is_some() {
         return None;
     }
-    let is_over = control.deadline.is_some_and(|deadline| deadline <= Instant::now());
-    (is_said && !is_over).then(|| report::floor_line(model, solution, control))?
+    Floor::of(model, control)
 }
 
-/// Share of the time for finding stretches that run tile by tile.
+/// Share of the time for finding fused chains that run tile by tile.
 const TILING: f64 = 0.4;
 
 /// Share of the time for plans of subgraphs.
@@ -202,7 +211,7 @@ fn has_bodies(args: &OptimizeArgs, format: Format) -> bool {
     format == Format::Onnx && matches!(output, None | Some(Ok(Output::Onnx | Output::Plan)))
 }
 
-/// Names the nodes whose subgraphs stay as they are because the output has no words for their plans.
+/// Names the nodes whose subgraphs stay as they are because the output cannot represent their plans.
 fn warn_of_bodies(args: &OptimizeArgs, format: Format, model: &Model) {
     let Some(output) = args.output.as_ref() else { return };
     if has_bodies(args, format) || format != Format::Onnx || args.budget == BudgetSpec::None {
@@ -218,7 +227,7 @@ fn warn_of_bodies(args: &OptimizeArgs, format: Format, model: &Model) {
         .collect();
     if !nodes.is_empty() {
         tracing::warn!(
-            "`.{}` files have no words for plans of subgraphs: those of {} stay as they are; `.onnx` and `.json` have them",
+            "`.{}` files cannot represent plans of subgraphs: those of {} stay as they are; `.onnx` and `.json` can",
             remat::extension(output),
             nodes.join(", ")
         );
@@ -237,7 +246,7 @@ fn in_bodies(args: &OptimizeArgs, job: &Job<'_>, model: Model, line: &Line) -> a
     )?)
 }
 
-/// The model with those stretches tile by tile that pay.
+/// The model with those fused chains tile by tile that pay.
 fn in_tiles(
     args: &OptimizeArgs,
     job: &Job<'_>,
@@ -295,13 +304,13 @@ fn check_target(args: &OptimizeArgs, output: &Path) -> anyhow::Result<()> {
 enum Runtime {
     /// The model is made for others.
     Unwanted,
-    /// The model would be made for it, were it here.
+    /// The model would be made for it, were it found.
     Missing,
-    /// The model is made for it, even where it is not here: that is what was asked for.
+    /// The model is made for it, even where it is not found: that is what was asked for.
     Wanted,
 }
 
-/// Whether the model is made for ONNX Runtime; then the job has the runtime, if it is here.
+/// Whether the model is made for ONNX Runtime; then the job has the runtime, if it is found.
 fn runtime(args: &OptimizeArgs, job: &mut Job<'_>, format: Format, plan: Option<&PlanFile>) -> anyhow::Result<Runtime> {
     let is_wanted = args.target.target == Some(TargetArg::Ort);
     if is_wanted && format != Format::Onnx {
@@ -361,15 +370,15 @@ fn deploy(
     mut job: Job<'_>,
     plan: Option<&PlanFile>,
     started: Instant,
-    quiet: bool,
+    talk: Talk,
 ) -> anyhow::Result<()> {
     let load = match plan {
         Some(plan) => job.load.for_plan(plan)?,
         None => job.load.clone(),
     };
-    let line = Line::start_at(started, quiet, Some(args.time_limit));
+    let line = Line::start_at(started, talk.quiet, Some(args.time_limit));
     line.begins(&Doing::new(Activity::Import, ""));
-    // What the search says on the way is about the model as it came, whose ops a plan for the fused graph does not know.
+    // What the search says on the way is about the original, whose ops a plan for the fused graph does not know.
     let as_it_came = LoadOptions {
         profile: load.profile.clone().filter(|_| plan.is_none()),
         ..load.clone()
@@ -419,7 +428,7 @@ fn deploy(
         found.solution.place(&found.model, &placing)?;
     }
     found.offer = remat_onnxruntime_deploy::offer(&found, &request, job.host.as_ref(), &control);
-    line.apart(Activity::Write, "");
+    line.untimed(Activity::Write, "");
     if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
@@ -448,30 +457,22 @@ fn deploy(
     }
     emit_plan(args, job.files, &found.model, &found.solution)?;
     draw_block(args, &found.solution)?;
-    let floor = floor(args, &found.model, &found.solution, &whole);
+    let floor = floor(args, talk, &found.model, &whole);
     line.finish();
-    let found = Deployed {
-        found: &found,
-        headline: Headline::of_file(model.baseline().peak, &found),
-        floor: floor.as_deref(),
-        arena: arena.as_ref(),
-        settings: settings.as_ref(),
+    let about = About {
+        args,
+        started,
+        floor: floor.as_ref(),
+        is_verbose: talk.verbose,
     };
-    let text = || deployed::text(args, found, started);
-    let body = || Report::deployed(args, found, started);
+    let before = model.baseline().peak;
+    let report = Report::of_file(about, before, &found, arena.as_ref(), settings.as_ref());
     if let Some(path) = &args.page.page {
-        let (rewritten, solution) = (&found.found.model, &found.found.solution);
-        let check = found.found.check.as_ref();
-        let said = Said {
-            title: page::title(job.input, &model),
-            figures: figures::of(&found.headline, solution.overhead.percent(), check),
-            summary: page::summary(&text()),
-            report: to_json(&Document::new(body(), None)),
-            ..Said::default()
-        };
+        let (rewritten, solution) = (&found.model, &found.solution);
+        let said = said(&report, page::title(job.input, &model));
         page::write(path, &AsItCame::of(&model), rewritten, solution, said)?;
     }
-    console::report(&args.report, text, body, as_promised(found))
+    console::report(&args.report, &report, as_predicted(&found, arena.as_ref()))
 }
 
 /// What was to be found for a file that is written: nothing where a signal came before, which says so and takes nothing from the report.
@@ -515,12 +516,11 @@ fn plan_memory(
 }
 
 /// A budget that no file keeps is a finding, and a prediction that a measured peak exceeds.
-fn as_promised(deployed: Deployed<'_>) -> anyhow::Result<()> {
-    let found = deployed.found;
+fn as_predicted(found: &Deployment, arena: Option<&ArenaPlanned>) -> anyhow::Result<()> {
     if let Some(missed) = found.missed {
         return Err(DeployError::BudgetMissed(missed).into());
     }
-    if let Some(exceeded) = deployed.arena.and_then(ArenaPlanned::exceeded) {
+    if let Some(exceeded) = arena.and_then(ArenaPlanned::exceeded) {
         return Err(DeployError::from(exceeded).into());
     }
     let measured = found.check.as_ref().and_then(|check| check.after.exact);

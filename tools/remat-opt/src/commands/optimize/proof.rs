@@ -1,51 +1,25 @@
 //! What is proved of a plan, in words.
 
 use remat::Model;
-use remat::plan::{BoundCovers, Certificate, Evidence, Objective, OrderMode, Status, StopReason};
+use remat::plan::{BoundCovers, Certificate, Evidence, Objective, OrderMode, Problem, Status, StopReason};
 
-/// The plans that a claim is about, but for their order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Plans {
-    /// Every op runs as a whole: others run some tile by tile.
-    OfWholeOps,
-    /// Ops run in the tiles that were chosen: others run in other tiles, or as a whole.
-    InTheseTiles,
-}
+use crate::floor::Plans;
 
-impl Plans {
-    /// Those that a plan for `model` is one of.
-    pub(super) fn of(model: &Model) -> Self {
-        match model.tiling() {
-            None => Self::OfWholeOps,
-            Some(_) => Self::InTheseTiles,
-        }
-    }
-
-    /// One of the plans that a bound covers, after `every`, `no` or `the best`.
-    pub(super) fn covered(self, covers: BoundCovers) -> String {
-        let ops = match self {
-            Self::OfWholeOps => "plan of whole ops",
-            Self::InTheseTiles => "plan with these tiles",
-        };
-        let order = match covers {
-            BoundCovers::AllPlans => "in any order",
-            BoundCovers::FixedOrder | BoundCovers::StageForm | BoundCovers::CandidateSet => "in this order",
-        };
-        format!("{ops} {order}")
-    }
-}
-
-/// How good the plan is, who found it, and why the search for a better one ended.
-pub(super) fn line(certificate: &Certificate, plans: Plans, order: OrderMode, objective: Objective) -> String {
+/// How good the plan is (`verdict`), who found it, and why the search for a better one ended.
+pub(super) fn line(verdict: &str, certificate: &Certificate) -> String {
     let found_by = format!("found by `{}`", certificate.solver);
-    let verdict = verdict(certificate, plans, order, objective);
     match ending(certificate.stop) {
         Some(ending) => format!("{verdict}; {found_by}, {ending}"),
         None => format!("{verdict}; {found_by}"),
     }
 }
 
-fn verdict(certificate: &Certificate, plans: Plans, order: OrderMode, objective: Objective) -> String {
+/// How good the plan for a model is.
+pub(super) fn verdict(certificate: &Certificate, model: &Model, problem: &Problem) -> String {
+    judged(certificate, Plans::of(model), problem.order, problem.objective)
+}
+
+fn judged(certificate: &Certificate, plans: Plans, order: OrderMode, objective: Objective) -> String {
     let covered = plans.covered(certificate.bound_covers);
     let is_optimal = certificate.status == Status::Optimal;
     if certificate.stop == StopReason::Cancelled {
@@ -86,7 +60,7 @@ fn verdict(certificate: &Certificate, plans: Plans, order: OrderMode, objective:
     }
 }
 
-const NOT_PROVED: &str = "no bound: a better plan may exist";
+const NOT_PROVED: &str = "a better plan may exist";
 
 /// What a proof rests on.
 fn basis(certificate: &Certificate) -> String {
@@ -136,7 +110,8 @@ mod tests {
 
     fn said(bound: u64, covers: BoundCovers, evidence: Option<Evidence>, stop: StopReason) -> String {
         let certificate = certificate(bound, covers, evidence, stop);
-        line(&certificate, Plans::OfWholeOps, OrderMode::Fixed, Objective::Time)
+        let verdict = judged(&certificate, Plans::OfWholeOps, OrderMode::Fixed, Objective::Time);
+        line(&verdict, &certificate)
     }
 
     #[test]
@@ -152,7 +127,7 @@ mod tests {
     fn a_bound_is_said_as_how_much_better_a_plan_could_be_and_a_trivial_one_is_none() {
         let stopped = |bound, evidence| said(bound, BoundCovers::AllPlans, evidence, StopReason::TimeLimit);
         insta::assert_snapshot!(stopped(980, Some(Evidence::ExactIntegers)), @"at most 2.04 % above the best plan of whole ops in any order (proved); found by `auto/exact`, stopped at the time limit");
-        insta::assert_snapshot!(stopped(980, None), @"no bound: a better plan may exist; found by `auto/exact`, stopped at the time limit");
+        insta::assert_snapshot!(stopped(980, None), @"a better plan may exist; found by `auto/exact`, stopped at the time limit");
     }
 
     #[test]
@@ -166,7 +141,7 @@ mod tests {
             Some(Evidence::Combinatorial),
             StopReason::Proved,
         );
-        insta::assert_snapshot!(line(&free, Plans::InTheseTiles, OrderMode::Free, Objective::Time), @"the best plan with these tiles in this order (proved); others may be better; found by `auto/exact`");
+        insta::assert_snapshot!(judged(&free, Plans::InTheseTiles, OrderMode::Free, Objective::Time), @"the best plan with these tiles in this order (proved); others may be better");
     }
 
     #[test]
@@ -178,7 +153,7 @@ mod tests {
             StopReason::Proved,
         );
         certificate.interrupt();
-        let said = line(&certificate, Plans::OfWholeOps, OrderMode::Free, Objective::Time);
-        insta::assert_snapshot!(said, @"nothing is proved: the run was interrupted; found by `auto/exact`");
+        let said = judged(&certificate, Plans::OfWholeOps, OrderMode::Free, Objective::Time);
+        insta::assert_snapshot!(said, @"nothing is proved: the run was interrupted");
     }
 }

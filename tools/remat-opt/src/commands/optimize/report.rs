@@ -1,170 +1,89 @@
-//! What is printed of a plan.
+//! The report of the main job: the object, with the lines that people read of it.
 
-use std::time::Instant;
+use remat::{Model, Solution};
+use remat_onnxruntime_deploy::{ArenaPlanned, Deployment, SettingsTried};
 
-use remat::plan::Step;
-use remat::solver::{SolveControl, least_peak};
-use remat::{Format, Model, Output, Solution};
-use remat_files::shown;
+use super::args::{OptimizeArgs, is_model};
+use super::document::{About, Report};
+use super::in_runtime::InRuntime;
+use super::measured::OutputsCompared;
+use super::memory::{Memory, Session};
+use super::{details, less, settings, summary};
+use crate::document::Body;
+use crate::lines::{self, Entry};
 
-use super::args::OptimizeArgs;
-use super::headline::Headline;
-use super::proof::{self, Plans};
-use super::sizes;
-use crate::{block, bodies, floor, tiles, units};
+impl Body for Report {
+    const FORMAT: &'static str = "remat-report/2";
 
-/// What a model that would be made for ONNX Runtime is worth without it.
-pub(super) const WITHOUT_RUNTIME: &str = "in ONNX Runtime nothing is gained with this file: no runtime was found to make it for; install one (`pip install onnxruntime`, in a \
-     virtual environment that is active, or named with `--ort-library`), then run again";
-
-/// The lines a person wants at the end. `is_without_runtime`: that nothing is gained in ONNX Runtime comes first.
-pub(super) fn text(
-    args: &OptimizeArgs,
-    (model, solution): (&Model, &Solution),
-    headline: &Headline,
-    floor: Option<&str>,
-    is_without_runtime: bool,
-    started: Instant,
-) -> String {
-    let mut lines = Vec::new();
-    if is_without_runtime {
-        lines.push(format!("warning   {WITHOUT_RUNTIME}"));
-    }
-    lines.extend(headline.warning());
-    lines.extend(plan_lines(args, model, solution, headline, floor));
-    lines.extend(sizes::lines(model, None));
-    lines.push(format!("time      {:.2} s", started.elapsed().as_secs_f64()));
-    if let Some(output) = &args.output {
-        lines.push(format!("written   {}", shown(output.display())));
-        if Output::of(output, model.format()).is_ok_and(|output| output == Output::Onnx) {
-            lines.push(
-                "settings  in ONNX Runtime, file order and clones hold with: graph_optimization_level = ORT_DISABLE_ALL, execution_order = \
-                 PRIORITY_BASED; buffers die with their tensors with: enable_mem_reuse = False, enable_cpu_mem_arena = False; \
-                 a model made with --target ort needs none of these"
-                    .to_owned(),
-            );
+    fn text(&self) -> String {
+        let mut text = lines::text(&self.summary, summary::WIDTH);
+        if self.is_verbose {
+            text += "\n";
+            text += &lines::text(&details::entries(self), details::WIDTH);
         }
-    }
-    lines.join("\n") + "\n"
-}
-
-/// Which subgraphs have plans of their own, and which stretches run tile by tile.
-fn part_lines(args: &OptimizeArgs, model: &Model) -> Vec<String> {
-    let mut tiles = model.tiling().map(tiles::lines).unwrap_or_default();
-    tiles.extend(
-        args.exact_threads(model)
-            .map(|threads| format!("the bits of the whole, by rule, with 1 to {threads} threads (`--exact-threads`)")),
-    );
-    let parts = [("bodies", bodies::lines(model.bodies())), ("tiles", tiles)];
-    let named = |(name, lines): (&str, Vec<String>)| {
-        let lines = lines.into_iter().enumerate();
-        let line = |(place, line)| format!("{:9} {line}", if place == 0 { name } else { "" });
-        lines.map(line).collect::<Vec<_>>()
-    };
-    parts.into_iter().flat_map(named).collect()
-}
-
-/// What the plan gains and costs, and how good it is.
-pub(super) fn plan_lines(
-    args: &OptimizeArgs,
-    model: &Model,
-    solution: &Solution,
-    headline: &Headline,
-    floor: Option<&str>,
-) -> Vec<String> {
-    let after = &solution.replay;
-    let baseline = model.baseline_peak();
-    let is_model = model.format() == Format::Onnx;
-    let time = |duration: u64| {
-        if is_model {
-            units::nanoseconds(duration)
-        } else {
-            duration.to_string()
+        let settings = self.in_runtime.as_ref().and_then(|runtime| runtime.settings.as_ref());
+        for line in settings.into_iter().flat_map(settings::lines) {
+            text += &(line + "\n");
         }
-    };
-    let accounting = format!("{:?} accounting", solution.problem.accounting).to_lowercase();
-    let mut lines = if headline.is_all_counted(baseline.bytes) {
-        vec![format!("{}, {accounting}", headline.line())]
-    } else {
-        let counted = format!(
-            "counted   {} by the plan, {accounting}; budgets are shares of {}, {}",
-            units::bytes(after.peak),
-            units::bytes(baseline.bytes),
-            baseline.of,
-        );
-        vec![headline.line(), counted]
-    };
-    lines.push(format!(
-        "overhead  {:+.2} %{} ({} -> {}), {} among {}",
-        solution.overhead.percent(),
-        if is_model { " estimated" } else { "" },
-        time(solution.overhead.baseline),
-        time(after.duration),
-        units::count(solution.plan.recomputes(), "recompute"),
-        units::count(solution.problem.ops.len(), "op"),
-    ));
-    lines.extend(part_lines(args, model));
-    let measured = model.measured_sizes();
-    if let Some(first) = measured.keys().next() {
-        lines.push(format!(
-            "sizes     {} measured in a run, because the data decides them (`{}`{}): other inputs may need more",
-            units::count(measured.len(), "result"),
-            shown(first),
-            if measured.len() > 1 { ", .." } else { "" },
-        ));
+        text
     }
-    let problem = &solution.problem;
-    lines.extend(paging_lines(solution, &time));
-    lines.extend(floor.map(str::to_owned));
-    if let Some(certificate) = &solution.certificate {
-        let about = Plans::of(model);
-        let said = proof::line(certificate, about, problem.order, problem.objective);
-        lines.push(format!("plan      {said}"));
-    }
-    lines.extend(block::line(solution));
-    lines
 }
 
-/// The peak that no plan of some kind undercuts, as plans count it, and what needs it; found within the limits of `control`.
-pub(super) fn floor_line(model: &Model, solution: &Solution, control: &SolveControl<'_>) -> Option<String> {
-    let problem = &solution.problem;
-    if problem.ops.is_empty() {
-        return None;
+impl Report {
+    /// A plan as such; `before`: what the model took before anything was done to it, as plans count it.
+    pub(super) fn of_plan(
+        about: About<'_>,
+        before: u64,
+        (model, solution): (&Model, &Solution),
+        is_without_runtime: bool,
+    ) -> Self {
+        let mut report = Self::new(about, (model, solution), Memory::of_plan(before, solution));
+        report.is_without_runtime = is_without_runtime;
+        report.finished(about.args)
     }
-    let least = least_peak(problem, control);
-    let plans = Plans::of(model).covered(least.covers);
-    let what = floor::needed_for(problem, &least);
-    Some(format!(
-        "floor     {} as plans count it: every {plans} needs it for {what}",
-        units::bytes(least.bytes),
-    ))
-}
 
-/// What the second memory and energy come to, where there are such.
-fn paging_lines(solution: &Solution, time: &impl Fn(u64) -> String) -> Vec<String> {
-    let (problem, replay) = (&solution.problem, &solution.replay);
-    let mut lines = Vec::new();
-    if problem.paging.is_some() {
-        let back = solution
-            .plan
-            .steps
-            .iter()
-            .filter(|step| matches!(step, Step::PageIn(_)));
-        lines.push(format!(
-            "paging    {} from the second memory, which holds {} at most; transfers take {}",
-            units::count(back.count(), "page-in"),
-            units::bytes(replay.second_peak),
-            time(replay.paging_duration),
-        ));
+    /// A model that was made for ONNX Runtime.
+    pub(super) fn of_file(
+        about: About<'_>,
+        before: u64,
+        found: &Deployment,
+        arena: Option<&ArenaPlanned>,
+        settings: Option<&SettingsTried>,
+    ) -> Self {
+        let args = about.args;
+        let session = Session {
+            arena: args.target.arena,
+            plan: arena,
+            settings,
+        };
+        let memory = Memory::of_file(before, found, session);
+        let runtime = InRuntime::of(args, found, arena, settings);
+        let plan = Self::new(about, (&found.model, &found.solution), memory);
+        let report = Self {
+            missed: found.missed,
+            budget_bytes: found.budget.or(plan.budget_bytes),
+            measured_overhead_percent: runtime.measured_overhead_percent(),
+            outputs: OutputsCompared::of(found.check.as_ref()),
+            is_written: found.is_written,
+            output: plan
+                .output
+                .clone()
+                .filter(|output| found.is_written || !is_model(output)),
+            in_runtime: Some(runtime),
+            ..plan
+        };
+        report.finished(args)
     }
-    let energy = problem.total_energy();
-    if energy > 0 {
-        let added = 100.0 * (replay.energy as f64 / energy as f64 - 1.0);
-        lines.push(format!(
-            "energy    {added:+.2} % ({} -> {})",
-            units::picojoules(energy),
-            units::picojoules(replay.energy)
-        ));
+
+    /// The report with what people read of it.
+    fn finished(mut self, args: &OptimizeArgs) -> Self {
+        self.less = less::hints(&self, args);
+        self.summary = summary::entries(&self);
+        self
     }
-    lines
+
+    /// All that the report says, for a page.
+    pub(super) fn all_entries(&self) -> impl Iterator<Item = Entry> {
+        self.summary.iter().cloned().chain(details::entries(self))
+    }
 }

@@ -26,7 +26,7 @@ pub(super) struct SessionRecord {
 impl SessionRecord {
     /// What the model needs, or gains by; the runtime's defaults where none was written.
     pub(super) fn of(args: &OptimizeArgs, found: &Deployment, settings: Option<&SettingsTried>) -> Self {
-        let stock = Self {
+        let default = Self {
             level: args.target.level,
             priority_based_order: false,
             enable_mem_reuse: true,
@@ -34,19 +34,44 @@ impl SessionRecord {
             enable_mem_pattern: true,
         };
         if !found.is_written {
-            return stock;
+            return default;
         }
         let order = found.model.setup().and_then(|setup| setup.order_hint.as_deref());
         // Of a strategy that makes shapes dynamic where that gains, static ones are a choice.
         let is_choice = found.strategy != Strategy::StaticShapes && found.lowering.shapes == Shapes::Static;
+        let is_original = found.strategy == Strategy::Untouched;
         let (enable_cpu_mem_arena, enable_mem_pattern) = memory(args, found, settings);
         Self {
             priority_based_order: order == Some("priority"),
-            enable_mem_reuse: found.lowering.hides_shapes || is_choice,
+            enable_mem_reuse: found.lowering.hides_shapes || is_choice || is_original,
             enable_cpu_mem_arena,
             enable_mem_pattern,
-            ..stock
+            ..default
         }
+    }
+
+    /// The options without which the model does not take what is said, as they are set; `arena`: whether it is made for the memory arena.
+    pub(super) fn needed(&self, arena: bool) -> Vec<String> {
+        let mut needed = Vec::new();
+        let level = level_option(self.level);
+        needed.extend(level.map(|level| format!("graph_optimization_level = {level}")));
+        let mut add = |is_needed: bool, option: &str| needed.extend(is_needed.then(|| option.to_owned()));
+        add(self.priority_based_order, "execution_order = PRIORITY_BASED");
+        // Shapes could not be made dynamic.
+        add(!self.enable_mem_reuse, "enable_mem_reuse = False");
+        add(!arena, "enable_cpu_mem_arena = False");
+        add(!arena, "enable_mem_pattern = False");
+        needed
+    }
+}
+
+/// The runtime's word for a level, where it is not the default.
+fn level_option(level: OptimizationLevel) -> Option<&'static str> {
+    match level {
+        OptimizationLevel::All => None,
+        OptimizationLevel::Extended => Some("ORT_ENABLE_EXTENDED"),
+        OptimizationLevel::Basic => Some("ORT_ENABLE_BASIC"),
+        OptimizationLevel::Off => Some("ORT_DISABLE_ALL"),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::units::bytes;
 /// A line for each setting, what is recommended, and the program that makes a session with it.
 pub(super) fn lines(settings: &SettingsTried) -> Vec<String> {
     let mut lines = vec![
+        String::new(),
         "tried     bytes of heap, and by how much the process grows: first run, later runs (predicted)".to_owned(),
     ];
     lines.extend(settings.tried.iter().map(line));

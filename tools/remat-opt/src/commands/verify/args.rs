@@ -34,7 +34,7 @@ pub(crate) struct VerifyArgs {
     pub(super) block_svg: Option<PathBuf>,
     #[command(flatten)]
     pub(super) load: LoadArgs,
-    /// For `.sched` files of models in tiles: the plan (`--emit-plan`) that states which stretches run in which tiles.
+    /// For `.sched` files of models in tiles: the plan (`--emit-plan`) that states the tiles of each fused chain.
     #[arg(long, value_name = "PLAN", help_heading = INPUT, hide_short_help = true)]
     pub(super) tiles_from: Option<PathBuf>,
     #[command(flatten)]
@@ -46,9 +46,9 @@ pub(crate) struct VerifyArgs {
     /// Warm runs of each model.
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = RUNTIME)]
     pub(super) runs: u32,
-    /// Longest time for one process that runs the models.
+    /// Time limit of each process that runs the models.
     ///
-    /// One for the second model also ends after a multiple of what the first one took.
+    /// The process of the second model also ends after a multiple of the time of the first one.
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = parse_duration, help_heading = RUNTIME)]
     pub(super) time_limit: Duration,
     /// Seed of the first inputs.
@@ -61,7 +61,7 @@ pub(crate) struct VerifyArgs {
 
 impl VerifyArgs {
     /// Writes the report where `--output` names a file.
-    pub(super) fn save_report<B: Body>(&self, body: B, outcome: &anyhow::Result<()>) -> anyhow::Result<()> {
+    pub(super) fn save_report<B: Body>(&self, body: &B, outcome: &anyhow::Result<()>) -> anyhow::Result<()> {
         let Some(path) = &self.output else { return Ok(()) };
         let failure = outcome.as_ref().err().map(FailureBody::of);
         files::write(path, to_json(&Document::new(body, failure)))

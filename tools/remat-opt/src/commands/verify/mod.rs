@@ -15,11 +15,12 @@ use serde::Serialize;
 pub(crate) use args::VerifyArgs;
 pub(crate) use models::Report as ModelsReport;
 
-use crate::args::{Arguments, Inputs, OutputPath, named};
+use crate::args::{Arguments, Inputs, OutputPath, Talk, named};
 use crate::block::BlockRecord;
 use crate::document::{Body, Document};
 use crate::failure::ViolationRecord;
 use crate::job::Job;
+use crate::lines::Entry;
 use crate::page::{self, AsItCame, Said};
 use crate::{block, console, failure, files, units};
 
@@ -28,36 +29,76 @@ use crate::{block, console, failure, files, units};
 pub(crate) struct Report {
     /// Whether the plan breaks no rule.
     valid: bool,
-    /// Peak of the plan.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    peak_bytes: Option<u64>,
-    /// Duration of the plan; in nanoseconds for models.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    duration: Option<u64>,
-    /// How many runs of ops the plan adds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    recomputes: Option<usize>,
-    /// The block that everything lies in, where the plan has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    block: Option<BlockRecord>,
+    /// What it comes to; absent where it is rejected.
+    #[serde(flatten)]
+    plan: Option<ValidPlan>,
     /// The rules that it breaks.
     violations: Vec<ViolationRecord>,
     /// How many more violations there are.
     suppressed: usize,
 }
 
+/// What a plan comes to that breaks no rule.
+#[derive(Serialize, JsonSchema)]
+struct ValidPlan {
+    /// Its peak.
+    peak_bytes: u64,
+    /// The budget that it keeps, where it has one.
+    budget_bytes: Option<u64>,
+    /// What that bounds.
+    bound: Bound,
+    /// Its duration; in nanoseconds for models.
+    duration: u64,
+    /// Time beyond every op once, in per cent.
+    overhead_percent: f64,
+    /// How many runs of ops it adds.
+    recomputes: usize,
+    /// How many steps it has.
+    steps: usize,
+    /// The block that everything lies in, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block: Option<BlockRecord>,
+}
+
 impl Body for Report {
     const FORMAT: &'static str = "remat-verify/1";
+
+    /// Nothing of a plan that is rejected: the error says it all.
+    fn text(&self) -> String {
+        let Some(plan) = &self.plan else { return String::new() };
+        let budget = plan.budget_bytes.map_or("no budget".to_owned(), |budget| {
+            format!("budget {}", units::bytes(budget))
+        });
+        let bounds = match plan.bound {
+            Bound::Load => "",
+            Bound::Block => " for the block",
+        };
+        let block = plan.block.as_ref().map(|block| block.line("block     ") + "\n");
+        format!(
+            "valid: peak {} ({budget}{bounds}), overhead {:+.2} %, {} in {}\n{}",
+            units::bytes(plan.peak_bytes),
+            plan.overhead_percent,
+            units::count(plan.recomputes, "recompute"),
+            units::count(plan.steps, "step"),
+            block.unwrap_or_default(),
+        )
+    }
 }
 
 impl Report {
     fn valid(solution: &Solution) -> Self {
         Self {
             valid: true,
-            peak_bytes: Some(solution.replay.peak),
-            duration: Some(solution.replay.duration),
-            recomputes: Some(solution.plan.recomputes()),
-            block: BlockRecord::of(solution),
+            plan: Some(ValidPlan {
+                peak_bytes: solution.replay.peak,
+                budget_bytes: solution.problem.budget,
+                bound: solution.bound,
+                duration: solution.replay.duration,
+                overhead_percent: solution.overhead.percent(),
+                recomputes: solution.plan.recomputes(),
+                steps: solution.plan.steps.len(),
+                block: BlockRecord::of(solution),
+            }),
             ..Self::default()
         }
     }
@@ -87,7 +128,7 @@ impl Arguments for VerifyArgs {
         ])
     }
 
-    fn run(&self, quiet: bool) -> anyhow::Result<()> {
+    fn run(&self, talk: Talk) -> anyhow::Result<()> {
         let reads = [
             ("the plan or the rewritten model", Some(&self.plan)),
             ("the plan (`--tiles-from`)", self.tiles_from.as_ref()),
@@ -101,7 +142,7 @@ impl Arguments for VerifyArgs {
         let mut job = Job::resolve(&self.input, &self.load, &reads, &writes)?;
         let extension = remat::extension(&self.plan);
         if extension == "onnx" {
-            return models::run(self, job, quiet);
+            return models::run(self, job, talk.quiet);
         }
         if self.tiles_from.is_some() && extension != "sched" {
             bail!("`--tiles-from` is for device programs (`.sched`): other plans state their tiles themselves");
@@ -125,7 +166,8 @@ impl Arguments for VerifyArgs {
             Ok(solution) => solution,
             Err(finding) => return self.refused(finding.into()),
         };
-        self.save_report(Report::valid(&solution), &Ok(()))?;
+        let report = Report::valid(&solution);
+        self.save_report(&report, &Ok(()))?;
         if let Some(path) = &self.svg {
             let title = format!("{}: runs, transfers and memory of the plan", solution.problem.name);
             files::write(path, remat_chart::timeline(&title, &timeline(&model, &solution))?)?;
@@ -135,16 +177,19 @@ impl Arguments for VerifyArgs {
             files::write(path, chart?)?;
         }
         if let Some(path) = &self.page.page {
-            let said = text(&solution).lines().map(str::to_owned).collect();
+            let checked = Entry {
+                name: "checked".to_owned(),
+                lines: report.text().lines().map(str::to_owned).collect(),
+            };
             let said = Said {
                 title: page::title(&self.input, &model),
-                summary: vec![("checked".to_owned(), said)],
-                report: to_json(&Document::new(Report::valid(&solution), None)),
+                summary: vec![checked],
+                report: to_json(&Document::new(&report, None)),
                 ..Said::default()
             };
             page::write(path, &AsItCame::of(&model), &model, &solution, said)?;
         }
-        console::report(&self.report, || text(&solution), || Report::valid(&solution), Ok(()))
+        console::report(&self.report, &report, Ok(()))
     }
 }
 
@@ -158,31 +203,11 @@ impl VerifyArgs {
         let Some(rejection) = rejection else {
             return Err(finding);
         };
-        let report = || Report::rejected(&rejection);
+        let report = Report::rejected(&rejection);
         let finding = Err(finding);
-        self.save_report(report(), &finding)?;
-        // In words, the error says it all.
-        console::report(&self.report, String::new, report, finding)
+        self.save_report(&report, &finding)?;
+        console::report(&self.report, &report, finding)
     }
-}
-
-fn text(solution: &Solution) -> String {
-    let budget = solution
-        .problem
-        .budget
-        .map_or("no budget".to_owned(), |b| format!("budget {}", units::bytes(b)));
-    let bounds = match solution.bound {
-        Bound::Load => "",
-        Bound::Block => " for the block",
-    };
-    let block = block::line(solution).map(|line| line + "\n").unwrap_or_default();
-    format!(
-        "valid: peak {} ({budget}{bounds}), overhead {:+.2} %, {} in {}\n{block}",
-        units::bytes(solution.replay.peak),
-        solution.overhead.percent(),
-        units::count(solution.plan.recomputes(), "recompute"),
-        units::count(solution.plan.steps.len(), "step"),
-    )
 }
 
 /// What the plan does over time; in milliseconds for models.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use comfy_table::Table;
 use remat::ir::Dim;
 use remat::onnx::{ImportOptions, OnnxModel};
 use remat::solver::{Activity, Doing, Observer};
@@ -81,7 +82,56 @@ struct ModelRecord {
 }
 
 impl Body for Report {
-    const FORMAT: &'static str = "remat-verify-models/1";
+    const FORMAT: &'static str = "remat-verify-models/2";
+
+    fn text(&self) -> String {
+        let mut lines = vec![self.table().trim_fmt()];
+        if self.settings.arena || self.settings.memory_pattern {
+            lines.push(
+                "with the runtime's memory arena or pattern on, as they are by default; `--arena off --pattern off` shows the peaks of plans"
+                    .to_owned(),
+            );
+        }
+        if let Some(why) = &self.base.peaks_unknown_because {
+            lines.push(format!("peaks are not known: {}", shown(why)));
+        }
+        let outputs = &self.base.outputs;
+        let count = outputs.first().map_or(0, |seeded| seeded.outputs.len());
+        if self.identical {
+            lines.push(format!(
+                "{} for each of {}: bit-identical",
+                units::count(count, "output"),
+                units::count(outputs.len(), "seed")
+            ));
+        }
+        for one in &self.sizes.compared {
+            let outcome = match &one.outcome {
+                SizeOutcome::Same => "bit-identical".to_owned(),
+                differs => format!("the second model {differs}"),
+            };
+            lines.push(format!("with {}: {outcome}", dims_text(&one.dims)));
+        }
+        if !self.fixed_dims.is_empty() {
+            lines.push(format!(
+                "{} fixed: the inputs of the second model declare it, and it takes no other size",
+                dims_text(&self.fixed_dims)
+            ));
+        }
+        for difference in &self.differences {
+            let form = difference.form.as_ref();
+            lines.push(format!(
+                "output `{}` differs in {} of {} elements{}",
+                shown(&difference.name),
+                difference.differing,
+                difference.elements,
+                form.map_or_else(String::new, |form| format!(", {}", shown(form)))
+            ));
+        }
+        if !self.base.finite {
+            lines.push("outputs are not finite: on these inputs they say little".to_owned());
+        }
+        lines.join("\n") + "\n"
+    }
 }
 
 pub(super) fn run(args: &VerifyArgs, mut job: Job<'_>, quiet: bool) -> anyhow::Result<()> {
@@ -135,9 +185,9 @@ pub(super) fn run(args: &VerifyArgs, mut job: Job<'_>, quiet: bool) -> anyhow::R
     .map_err(DeployError::from)?;
     line.finish();
     let outcome = outcome(pair, &found);
-    let report = || Report::new(pair, &host.version, &settings, &found, &fixed);
-    args.save_report(report(), &outcome)?;
-    console::report(&args.report, || text(pair, &found, &settings, &fixed), report, outcome)
+    let report = Report::new(pair, &host.version, &settings, &found, &fixed);
+    args.save_report(&report, &outcome)?;
+    console::report(&args.report, &report, outcome)
 }
 
 /// Dimensions of inputs that `base` leaves open and `rewritten` states: it takes no other sizes.
@@ -221,6 +271,44 @@ impl ModelRecord {
 }
 
 impl Report {
+    /// Memory and time of the two. What the process takes comes first: that is what its user has.
+    fn table(&self) -> Table {
+        let name = |path: &Path| line(&path.file_name().unwrap_or_default().to_string_lossy());
+        let (base, rewritten) = (&self.base, &self.rewritten);
+        let headings = [
+            String::new(),
+            name(&base.path),
+            name(&rewritten.path),
+            "change".to_owned(),
+        ];
+        let mut table = console::table(headings, 1..4);
+        let of_both = |which: fn(&ModelRecord) -> Option<u64>| which(base).zip(which(rewritten));
+        for (what, figures) in [
+            ("growth, first run", of_both(|model| model.resident_first_bytes)),
+            ("growth, later runs", of_both(|model| model.resident_later_bytes)),
+            ("peak, first run", of_both(|model| model.first_run_peak_bytes)),
+            ("peak, later runs", of_both(|model| model.later_runs_peak_bytes)),
+        ] {
+            if let Some((before, after)) = figures {
+                // Of nothing there is no share.
+                let ratio = (before > 0).then(|| after as f64 / before as f64);
+                table.add_row([
+                    what.to_owned(),
+                    units::bytes(before),
+                    units::bytes(after),
+                    ratio.map_or("-".to_owned(), change),
+                ]);
+            }
+        }
+        table.add_row([
+            "time, median".to_owned(),
+            units::nanoseconds(base.median_ns),
+            units::nanoseconds(rewritten.median_ns),
+            change(self.time_ratio),
+        ]);
+        table
+    }
+
     fn new(
         (base, rewritten): (&Path, &Path),
         version: &str,
@@ -248,95 +336,6 @@ impl Report {
 fn peak_ratio(found: &ModelComparison) -> Option<f64> {
     let (base, rewritten) = (found.base.peaks.as_ref().ok()?, found.rewritten.peaks.as_ref().ok()?);
     Some(rewritten.first as f64 / base.first as f64)
-}
-
-fn text(
-    (base, rewritten): (&Path, &Path),
-    found: &ModelComparison,
-    settings: &SessionSettings,
-    fixed: &BTreeMap<String, u64>,
-) -> String {
-    let name = |path: &Path| line(&path.file_name().unwrap_or_default().to_string_lossy());
-    let headings = [String::new(), name(base), name(rewritten), "change".to_owned()];
-    let mut table = console::table(headings, 1..4);
-    let of_both = |which: fn(&Measurement) -> Option<u64>| which(&found.base).zip(which(&found.rewritten));
-    // What the process takes comes first: that is what its user has.
-    for (what, figures) in [
-        ("growth, first run", of_both(|measured| Some(measured.resident?.first))),
-        ("growth, later runs", of_both(|measured| measured.resident?.later)),
-        (
-            "peak, first run",
-            of_both(|measured| Some(measured.peaks.as_ref().ok()?.first)),
-        ),
-        (
-            "peak, later runs",
-            of_both(|measured| measured.peaks.as_ref().ok()?.steady),
-        ),
-    ] {
-        if let Some((before, after)) = figures {
-            // Of nothing there is no share.
-            let ratio = (before > 0).then(|| after as f64 / before as f64);
-            table.add_row([
-                what.to_owned(),
-                units::bytes(before),
-                units::bytes(after),
-                ratio.map_or("-".to_owned(), change),
-            ]);
-        }
-    }
-    let times = &found.times;
-    table.add_row([
-        "time, median".to_owned(),
-        units::nanoseconds(times.base_median_ns),
-        units::nanoseconds(times.other_median_ns),
-        change(times.ratio),
-    ]);
-    let mut lines = vec![table.trim_fmt()];
-    if settings.arena || settings.memory_pattern {
-        lines.push(
-            "with the runtime's memory arena or pattern on, as they are by default; `--arena off --pattern off` shows the peaks of plans"
-                .to_owned(),
-        );
-    }
-    if let Err(why) = &found.base.peaks {
-        lines.push(format!("peaks are not known: {}", shown(why)));
-    }
-    let count = found.base.outputs.first().map_or(0, |seeded| seeded.outputs.len());
-    let seeds = found.base.outputs.len();
-    if found.differing_seed.is_none() {
-        lines.push(format!(
-            "{count} outputs for each of {seeds} seeds: identical in every bit"
-        ));
-    }
-    for one in &found.sizes.compared {
-        let outcome = match &one.outcome {
-            SizeOutcome::Same => "identical in every bit".to_owned(),
-            differs => format!("the second model {differs}"),
-        };
-        lines.push(format!("with {}: {outcome}", dims_text(&one.dims)));
-    }
-    if !fixed.is_empty() {
-        lines.push(format!(
-            "{} fixed: the inputs of the second model declare it, and it takes no other size",
-            dims_text(fixed)
-        ));
-    }
-    for difference in &found.differences {
-        let form = difference
-            .form
-            .as_ref()
-            .map_or_else(String::new, |form| format!(", {}", shown(form)));
-        lines.push(format!(
-            "output `{}` differs in {} of {} elements{form}",
-            shown(&difference.name),
-            difference.differing,
-            difference.elements
-        ));
-    }
-    if !found.base.finite {
-        lines.push("outputs are not finite: on these inputs they say little".to_owned());
-    }
-    lines.join("\n") + "\n"
 }
 
 /// A ratio as people read it, `-50.7 %`.
@@ -423,16 +422,16 @@ mod tests {
         };
         let found = found(measured(8 * MIB, Some(GROWN)), measured(4 * MIB, Some(less)));
         let pair = (Path::new("a.onnx"), Path::new("b.onnx"));
-        assert_snapshot!(text(pair, &found, &exact(), &BTreeMap::new()), @r"
+        let report = Report::new(pair, "1.0.0", &exact(), &found, &BTreeMap::new());
+        assert_snapshot!(report.text(), @r"
                                a.onnx   b.onnx    change
          growth, first run   12.0 MiB  9.0 MiB   -25.0 %
          growth, later runs  10.0 MiB  5.0 MiB   -50.0 %
          peak, first run      8.0 MiB  4.0 MiB   -50.0 %
          peak, later runs     8.0 MiB  4.0 MiB   -50.0 %
          time, median         3.00 ms  6.00 ms  +100.0 %
-        1 outputs for each of 1 seeds: identical in every bit
+        1 output for each of 1 seed: bit-identical
         ");
-        let report = Report::new(pair, "1.0.0", &exact(), &found, &BTreeMap::new());
         let base = serde_json::to_value(report.base).unwrap();
         assert_eq!(base["resident_first_bytes"], 12 * MIB);
         assert_eq!(base["resident_later_bytes"], 10 * MIB);
@@ -441,12 +440,8 @@ mod tests {
     #[test]
     fn growth_that_one_process_does_not_know_is_not_compared() {
         let found = found(measured(8 * MIB, Some(GROWN)), measured(4 * MIB, None));
-        let shown = text(
-            (Path::new("a.onnx"), Path::new("b.onnx")),
-            &found,
-            &exact(),
-            &BTreeMap::new(),
-        );
+        let pair = (Path::new("a.onnx"), Path::new("b.onnx"));
+        let shown = Report::new(pair, "1.0.0", &exact(), &found, &BTreeMap::new()).text();
         assert!(
             !shown.contains("growth") && shown.contains("peak, later runs"),
             "{shown}"

@@ -26,7 +26,7 @@ pub enum DeviceMemory {
 
 /// A device's memory, and what of it is taken before any op runs: the inputs, and the weights where the device has no flash for them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Room {
+pub struct DeviceCapacity {
     /// Name of the device.
     pub device: String,
     /// Its memory in bytes.
@@ -37,8 +37,8 @@ pub struct Room {
     pub weights: u64,
 }
 
-impl Room {
-    /// The room on `device`, or in `stated` memory; `None` where nothing limits it.
+impl DeviceCapacity {
+    /// What there is on `device`, or in `stated` memory; `None` where nothing limits it.
     pub(crate) fn of(
         device: Option<&Device>,
         stated: Option<DeviceMemory>,
@@ -73,7 +73,7 @@ impl Room {
     }
 }
 
-impl fmt::Display for Room {
+impl fmt::Display for DeviceCapacity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "device `{}` has {}", self.device, exact(self.memory))?;
         let taken = [("the inputs", self.inputs), ("the weights", self.weights)].into_iter();
