@@ -33,8 +33,8 @@ def model_path(model):
 
 
 def built_program():
-    """The program as `cargo build --release` left it."""
-    found = [models.ROOT / "target" / "release" / "remat-opt"]
+    """The program as cargo built it last."""
+    targets = [models.ROOT / "target"]
     target = subprocess.run(
         ["cargo", "metadata", "--format-version=1", "--no-deps"],
         cwd=models.ROOT,
@@ -43,8 +43,9 @@ def built_program():
         check=False,
     )
     if target.returncode == 0:
-        found.insert(0, pathlib.Path(json.loads(target.stdout)["target_directory"]) / "release" / "remat-opt")
-    return next((p for p in found if p.exists()), None)
+        targets.append(pathlib.Path(json.loads(target.stdout)["target_directory"]))
+    found = [target / profile / "remat-opt" for target in targets for profile in ("release", "debug")]
+    return max((path for path in found if path.exists()), key=lambda path: path.stat().st_mtime, default=None)
 
 
 @pytest.fixture(scope="session")
