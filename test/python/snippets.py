@@ -7,8 +7,8 @@ Blocks of `sh`, `console` and `python` run in the order of their page, in one fo
     <!-- needs: MODULE -->      it runs where Python has that module
 
 In what is shown, `…` stands for any text, and on a line of its own for any lines. Times may differ by anything, per cents
-by 10 points, other figures with a unit or a fraction by 15 %; everything else is compared word by word. What the
-program tells of its progress does not count.
+by 10 points, other figures with a unit or a fraction by 15 %, or by what `<!-- tolerance: PER CENT -->` says from there
+on; everything else is compared word by word. What the program tells of its progress does not count.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ import traceback
 
 RUN = ("sh", "console", "python")
 SHOWN = ("text", "json")
-COMMENT = re.compile(r"<!-- (not run|needs): (.*) -->")
+COMMENT = re.compile(r"<!-- (not run|needs|tolerance): (.*) -->")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?!\w*`)")
 UNIT = re.compile(r" ?(%|[kKMG]i?B\b|B\b|ns\b|us\b|ms\b|s\b|min\b|x\b)?")
 PROGRESS = re.compile(r"\d+ s(, \d+ of \d+ s)?: ")
@@ -42,6 +42,7 @@ class Block:
     form: str = "text"
     not_run: str | None = None
     needs: str | None = None
+    tolerance: float = 15
 
     def __str__(self):
         return f"{self.page}:{self.line}"
@@ -49,7 +50,7 @@ class Block:
 
 def blocks(page, text):
     """The blocks of a page that are code to run."""
-    found, comment, before, fence = [], {}, None, None
+    found, comment, before, fence, tolerance = [], {}, None, None, Block.tolerance
     for number, line in enumerate(text.splitlines(), 1):
         if fence is not None:
             if line.strip() != "```":
@@ -57,7 +58,7 @@ def blocks(page, text):
                 continue
             language, code = fence[0], "\n".join(fence[1]) + "\n"
             if language in RUN:
-                before = Block(page, number - len(fence[1]), language, code, **comment)
+                before = Block(page, number - len(fence[1]), language, code, tolerance=tolerance, **comment)
                 found.append(before)
             elif language in SHOWN and before is not None:
                 before.shown, before.form, before = code, language, None
@@ -67,8 +68,10 @@ def blocks(page, text):
         elif line.strip().startswith("```"):
             fence = (line.strip()[3:], [])
         elif said := COMMENT.fullmatch(line.strip()):
-            comment = {said[1].replace(" ", "_"): said[2]}
-            before = None
+            if said[1] == "tolerance":
+                tolerance = float(said[2])
+            else:
+                comment, before = {said[1].replace(" ", "_"): said[2]}, None
         elif line.strip():
             comment, before = {}, None
     return found
@@ -91,17 +94,15 @@ class Session:
     def fault(self, block):
         """What is wrong with a block, or none."""
         if block.language == "console":
-            return next(filter(None, (self._fault(*step) for step in _steps(block.code))), None)
-        run = self._python if block.language == "python" else self._shell
-        return self._fault(run, block.code, block.shown, block.form)
-
-    def _fault(self, run, code, shown, form):
-        run = self._shell if run is None else run
-        has_run, printed = run(code)
+            steps = (dataclasses.replace(block, language="sh", code=code, shown=shown) for code, shown in _steps(block.code))
+            return next(filter(None, map(self.fault, steps)), None)
+        has_run, printed = self._python(block.code) if block.language == "python" else self._shell(block.code)
         if not has_run:
-            return f"fails:\n{code}\n{printed}"
-        compare = difference_of_json if form == "json" else difference
-        differs = shown and compare(shown, printed)
+            return f"fails:\n{block.code}\n{printed}"
+        if block.shown is None:
+            return None
+        is_json = block.form == "json"
+        differs = difference_of_json(block.shown, printed) if is_json else difference(block.shown, printed, block.tolerance)
         return f"{differs}\nit printed:\n{printed}" if differs else None
 
     def _shell(self, code):
@@ -125,10 +126,10 @@ def _steps(code):
     """The commands of a console and what each prints."""
     for step in re.split(r"^\$ ", code, flags=re.M)[1:]:
         command, _, shown = step.partition("\n")
-        yield None, command, shown, "text"
+        yield command, shown
 
 
-def difference(shown, printed):
+def difference(shown, printed, tolerance=Block.tolerance):
     """How a text differs from what a page shows of it, or none."""
     wanted, lines = _lines(shown), _lines(printed)
     at, anywhere = 0, False
@@ -137,7 +138,7 @@ def difference(shown, printed):
             anywhere = True
             continue
         ahead = range(at, len(lines) if anywhere else min(at + 1, len(lines)))
-        match = next((here for here in ahead if _is_alike(line, lines[here])), None)
+        match = next((here for here in ahead if _is_alike(line, lines[here], tolerance)), None)
         if match is None:
             return f"not printed as shown: {line}"
         at, anywhere = match + 1, False
@@ -165,7 +166,7 @@ def _lines(text):
     return [line for line in lines if line and not PROGRESS.match(line)]
 
 
-def _is_alike(shown, printed):
+def _is_alike(shown, printed, tolerance):
     pattern, figures, at = "", [], 0
     for number in NUMBER.finditer(shown):
         unit = UNIT.match(shown, number.end())[1]
@@ -175,7 +176,7 @@ def _is_alike(shown, printed):
             at = number.end()
     match = re.fullmatch(pattern + _words(shown[at:]), printed)
     return match is not None and all(
-        _is_close(figure, float(found), unit) for (figure, unit), found in zip(figures, match.groups(), strict=True)
+        _is_close(figure, float(found), unit, tolerance) for (figure, unit), found in zip(figures, match.groups(), strict=True)
     )
 
 
@@ -183,10 +184,10 @@ def _words(text):
     return ".*?".join(re.escape(part) for part in text.split("…"))
 
 
-def _is_close(shown, found, unit):
+def _is_close(shown, found, unit, tolerance):
     if unit in TIMES:
         return True
-    return abs(found - shown) <= (10 if unit == "%" else 0.15 * abs(shown))
+    return abs(found - shown) <= (max(10, tolerance / 2) if unit == "%" else tolerance / 100 * abs(shown))
 
 
 def _serve():
