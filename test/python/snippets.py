@@ -7,7 +7,7 @@ Blocks of `sh`, `console` and `python` run in the order of their page, in one fo
     <!-- needs: MODULE -->      it runs where Python has that module
 
 In what is shown, `…` stands for any text, and on a line of its own for any lines. Times may differ by anything, per cents
-by 10 points, other figures with a unit or a fraction by 15 %, or by what `<!-- tolerance: PER CENT -->` says from there
+by 10 points, other figures with a unit or a fraction, and numbers of recomputes, by 15 %, or by what `<!-- tolerance: PER CENT -->` says from there
 on; everything else is compared word by word. What the program tells of its progress does not count.
 """
 
@@ -25,7 +25,7 @@ RUN = ("sh", "console", "python")
 SHOWN = ("text", "json")
 COMMENT = re.compile(r"<!-- (not run|needs|tolerance): (.*) -->")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?!\w*`)")
-UNIT = re.compile(r" ?(%|[kKMG]i?B\b|B\b|ns\b|us\b|ms\b|s\b|min\b|x\b)?")
+UNIT = re.compile(r" ?(%|(?:[kKMG]i?B|B|ns|us|ms|s|min|x|recomputes?)\b)?")
 PROGRESS = re.compile(r"\d+ s(, \d+ of \d+ s)?: ")
 TIMES = ("ns", "us", "ms", "s", "min", "x")
 
