@@ -5,10 +5,11 @@ Blocks of `sh`, `console` and `python` run in the order of their page, in one fo
 
     <!-- not run: REASON -->    it does not run
     <!-- needs: MODULE -->      it runs where Python has that module
+    <!-- status: NUMBER -->     it ends with that exit status, not with 0
 
 In what is shown, `…` stands for any text, and on a line of its own for any lines. Times may differ by anything, per cents
-by 10 points, other figures with a unit or a fraction, and numbers of recomputes, by 15 %, or by what `<!-- tolerance: PER CENT -->` says from there
-on; everything else is compared word by word. What the program tells of its progress does not count.
+by 10 points, other figures with a unit or a fraction and numbers of recomputes by 15 %, or by what
+`<!-- tolerance: PER CENT -->` says from there on. All else is compared word by word; what tells of progress is left out.
 """
 
 import contextlib
@@ -23,7 +24,7 @@ import traceback
 
 RUN = ("sh", "console", "python")
 SHOWN = ("text", "json")
-COMMENT = re.compile(r"<!-- (not run|needs|tolerance): (.*) -->")
+COMMENT = re.compile(r"<!-- (not run|needs|status|tolerance): (.*) -->")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?!\w*`)")
 UNIT = re.compile(r" ?(%|(?:[kKMG]i?B|B|ns|us|ms|s|min|x|recomputes?)\b)?")
 PROGRESS = re.compile(r"\d+ s(, \d+ of \d+ s)?: ")
@@ -42,6 +43,7 @@ class Block:
     form: str = "text"
     not_run: str | None = None
     needs: str | None = None
+    status: str = "0"
     tolerance: float = 15
 
     def __str__(self):
@@ -71,7 +73,8 @@ def blocks(page, text):
             if said[1] == "tolerance":
                 tolerance = float(said[2])
             else:
-                comment, before = {said[1].replace(" ", "_"): said[2]}, None
+                comment[said[1].replace(" ", "_")] = said[2]
+            before = None
         elif line.strip():
             comment, before = {}, None
     return found
@@ -96,21 +99,24 @@ class Session:
         if block.language == "console":
             steps = (dataclasses.replace(block, language="sh", code=code, shown=shown) for code, shown in _steps(block.code))
             return next(filter(None, map(self.fault, steps)), None)
-        has_run, printed = self._python(block.code) if block.language == "python" else self._shell(block.code)
-        if not has_run:
-            return f"fails:\n{block.code}\n{printed}"
+        run = self._python if block.language == "python" else self._shell
+        status, printed, said = run(block.code)
+        if status != block.status:
+            return f"ends with status {status}:\n{block.code}\n{printed}{said}"
         if block.shown is None:
             return None
-        is_json = block.form == "json"
-        differs = difference_of_json(block.shown, printed) if is_json else difference(block.shown, printed, block.tolerance)
-        return f"{differs}\nit printed:\n{printed}" if differs else None
+        if block.form == "json":
+            differs = difference_of_json(block.shown, printed)
+        else:
+            differs = difference(block.shown, printed + said, block.tolerance)
+        return f"{differs}\nit printed:\n{printed}{said}" if differs else None
 
     def _shell(self, code):
         line = ["bash", "-euo", "pipefail", "-c", code]
         done = subprocess.run(
-            line, cwd=self.folder, env=self.variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            line, cwd=self.folder, env=self.variables, capture_output=True, text=True, timeout=300, check=False
         )
-        return done.returncode == 0, done.stdout
+        return str(done.returncode), done.stdout, done.stderr
 
     def _python(self, code):
         if self.interpreter is None:
@@ -119,7 +125,7 @@ class Session:
         self.interpreter.stdin.write(json.dumps(code) + "\n")
         self.interpreter.stdin.flush()
         answer = self.interpreter.stdout.readline()
-        return json.loads(answer) if answer else (False, "the interpreter ended")
+        return json.loads(answer) if answer else ("1", "", "the interpreter ended")
 
 
 def _steps(code):
@@ -152,10 +158,9 @@ def difference_of_json(shown, printed):
         if wanted == "…":
             return None
         if isinstance(wanted, dict) and isinstance(found, dict):
-            keys = found.keys() if "…" not in wanted else wanted.keys() - {"…"}
-            missing = keys ^ (wanted.keys() - {"…"}) or wanted.keys() - {"…"} - found.keys()
-            if not missing:
-                return next(filter(None, (differs(wanted[key], found[key], f"{where}.{key}") for key in keys)), None)
+            names = wanted.keys() - {"…"}
+            if names == found.keys() or ("…" in wanted and names < found.keys()):
+                return next(filter(None, (differs(wanted[name], found[name], f"{where}.{name}") for name in names)), None)
         return None if wanted == found else f"not printed as shown: {where or 'the whole'}"
 
     return differs(json.loads(shown), json.loads(printed), "")
@@ -201,9 +206,9 @@ def _serve():
         try:
             with contextlib.redirect_stdout(printed):
                 exec(json.loads(line), names)  # noqa: S102
-            answer = True, printed.getvalue()
+            answer = "0", printed.getvalue(), ""
         except Exception:
-            answer = False, traceback.format_exc()
+            answer = "1", printed.getvalue(), traceback.format_exc()
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 

@@ -109,9 +109,20 @@ def test_what_differs_in_json_is_found():
     assert difference_of_json('{"a": 1, "b": "…"}', '{"b": [2], "a": 1}') is None
     assert difference_of_json('{"a": {"b": 1}}', '{"a": {"b": 2}}') == "not printed as shown: .a.b"
     assert difference_of_json('{"a": 1}', '{"a": 1, "b": 1}') is not None
+    assert difference_of_json('{"a": 1, "…": "…"}', '{"a": 1, "b": 1}') is None
+    assert difference_of_json('{"a": 1, "…": "…"}', '{"b": 1}') is not None
 
 
-@pytest.mark.parametrize("code", ["```sh\nfalse\n```", "```sh\nfalse | true\n```", "```console\n$ echo a\nb\n```", "```python\n1 / 0\n```"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```sh\nfalse\n```",
+        "```sh\nfalse | true\n```",
+        "```console\n$ echo a\nb\n```",
+        "```python\n1 / 0\n```",
+        "<!-- status: 2 -->\n```sh\nfalse\n```",
+    ],
+)
 def test_a_block_that_fails_is_found(code, tmp_path):
     with Session(tmp_path, dict(os.environ)) as session:
         (block,) = blocks("page.md", code)
@@ -119,7 +130,7 @@ def test_a_block_that_fails_is_found(code, tmp_path):
 
 
 def test_blocks_of_a_page_share_folder_and_names(tmp_path):
-    page = "```sh\necho 5 > a\n```\n```python\nnumber = open('a').read()\n```\n```python\nprint(number)\n```\n\n```text\n5\n```\n"
+    page = "<!-- status: 1 -->\n```sh\necho 5 > a\nfalse\n```\n```python\nnumber = open('a').read()\n```\n```python\nprint(number)\n```\n\n```text\n5\n```\n"
     with Session(tmp_path, dict(os.environ)) as session:
         assert [session.fault(block) for block in blocks("page.md", page)] == [None] * 3
 
