@@ -3,7 +3,7 @@
     python examples/larger_batch.py --batch 64 --memory 400
 
 Each try is a process of its own, which may take so many megabytes from its second step on: on a CPU beside what the
-interpreter and libraries take, on a GPU of its memory. `docs/guides/larger-batch.md` walks through it.
+interpreter and libraries take, on a GPU of its memory. `docs/guides/pytorch.md` walks through it.
 """
 
 import argparse

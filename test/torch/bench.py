@@ -1,4 +1,4 @@
-"""Peaks and times of training steps, as tables of `docs/pytorch.md`.
+"""Peaks and times of training steps, as tables of `docs/guides/pytorch.md`.
 
     python test/torch/bench.py [--inductor] [MODEL...]      one line of JSON for each row, then a table in Markdown
 

@@ -1,6 +1,6 @@
 """Memory policies of torchtitan's graph trainer, with ours among them, on a CPU.
 
-    python test/torch/titan.py                      the table of `docs/pytorch.md`; needs torchtitan 0.3
+    python test/torch/titan.py                      the table of `docs/guides/pytorch.md`; needs torchtitan 0.3
     python test/torch/titan.py POLICY [MEMORY]      none, default, full, or remat_opt within a share or `min`
 
 Each row is a process whose heap is counted: the peak of forward and backward of a small Llama above what is there
