@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use remat::solver::{Domain, Solver};
+use remat::solver::Domain;
 use serde_json::json;
 
 use crate::{Folder, assert_contains_all, remat_opt, stdout_of};
