@@ -31,7 +31,7 @@ pub(crate) struct Context<'c, 'a> {
 impl Context<'_, '_> {
     /// What a process takes that measures the original model, or one made of it.
     pub(crate) fn took(&self) -> Duration {
-        self.measures.map(|measures| measures.took()).unwrap_or_default()
+        self.measures.map(Measures::took).unwrap_or_default()
     }
 
     /// The budget in bytes, where there is one.

@@ -371,10 +371,10 @@ impl Measures for Original<'_, '_> {
 }
 
 /// What a cell holds, measured if it holds nothing.
-fn known_or<'m>(
-    known: &'m OnceCell<Measurement>,
+fn known_or(
+    known: &OnceCell<Measurement>,
     measure: impl FnOnce() -> Result<Measurement, RuntimeError>,
-) -> Result<&'m Measurement, RuntimeError> {
+) -> Result<&Measurement, RuntimeError> {
     match known.get() {
         Some(known) => Ok(known),
         None => measure().map(|measured| known.get_or_init(|| measured)),
