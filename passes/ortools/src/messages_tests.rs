@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
-
 use cp_sat::builder::{CpModelBuilder, LinearExpr};
 use cp_sat::proto;
 use remat_testing::{Trial, trial};

@@ -71,7 +71,7 @@ impl Case {
     fn tiled(&self, again: &[Again], fused_chains: &[FusedChain], peak: u64) -> TiledModel {
         let tiling = Tiling {
             again: again.to_vec(),
-            fused_chains: stretches.to_vec(),
+            fused_chains: fused_chains.to_vec(),
         };
         TiledModel {
             model: self.whole.tiled(&tiling, &self.load).expect("it can be tiled"),
@@ -119,14 +119,14 @@ impl Case {
     }
 }
 
-fn has(model: &Model, stretch: &FusedChain) -> bool {
+fn has(model: &Model, chain: &FusedChain) -> bool {
     model
         .tiling()
-        .is_some_and(|tiling| tiling.fused_chains.contains(stretch))
+        .is_some_and(|tiling| tiling.fused_chains.contains(chain))
 }
 
 #[test]
-fn a_stretch_without_its_bits_is_left_out_of_all_tilings() {
+fn a_chain_without_its_bits_is_left_out_of_all_tilings() {
     let case = Case::new();
     let (bad, good) = (layer(0), layer(1));
     let both = case.tiled(&[], &[bad.clone(), good.clone()], 1);
@@ -137,11 +137,11 @@ fn a_stretch_without_its_bits_is_left_out_of_all_tilings() {
     let next = vec![case.tiled(&[], &[fewer], 2), case.tiled(&[], &[layer(2)], 3)];
     let left = case.after(both, next, |model| !has(model, &bad));
     let fused_chains: Vec<_> = left.iter().map(|tiling| tiling.fused_chains.clone()).collect();
-    assert_eq!(stretches, [vec![good], vec![layer(2)]]);
+    assert_eq!(fused_chains, [vec![good], vec![layer(2)]]);
 }
 
 #[test]
-fn clones_without_their_bits_are_left_out_and_stretches_stay() {
+fn clones_without_their_bits_are_left_out_and_chains_stay() {
     let case = Case::new();
     let all = [layer(1), layer(2)];
     let rejected = case.tiled(&[again()], &all, 1);
@@ -157,7 +157,7 @@ fn clones_without_their_bits_are_left_out_and_stretches_stay() {
 }
 
 #[test]
-fn where_every_stretch_has_its_bits_the_next_tiling_is_tried() {
+fn where_every_chain_has_its_bits_the_next_tiling_is_tried() {
     let case = Case::new();
     let rejected = case.tiled(&[], &[layer(0)], 1);
     let next = vec![case.tiled(&[], &[layer(1)], 2)];

@@ -24,7 +24,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial!(over_rising_budgets_time_never_rises_nor_above_that_of_the_default_budget),
         trial!(a_sweep_finds_plans_in_tiles_where_whole_ops_have_none_and_continues_with_them),
         trial!(a_larger_batch_fits_in_tiles),
-        trial!(no_stretch_is_cut_along_a_free_dimension_and_along_a_fixed_one_the_input_states_it),
+        trial!(no_fused_chain_is_cut_along_a_free_dimension_and_along_a_fixed_one_the_input_states_it),
     ]
 }
 
