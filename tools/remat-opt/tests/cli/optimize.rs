@@ -3,11 +3,6 @@
 use crate::{Folder, SEARCH, remat_opt, settings, stdout_of};
 
 #[test]
-fn short_help_fits_a_screen() {
-    assert_run!("-h");
-}
-
-#[test]
 fn a_graph_is_solved_to_a_budget() {
     assert_run!("cli/training_chain.json --budget 80% {SEARCH}");
 }
