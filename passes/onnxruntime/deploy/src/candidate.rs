@@ -66,6 +66,8 @@ pub(crate) struct Candidate {
     pub(crate) plan: Option<Solution>,
     /// How many plans of the model were measured before.
     pub(crate) round: usize,
+    /// Whether its search is given all of the time, because a shorter one found nothing.
+    pub(crate) is_long: bool,
     /// The calibration margin: bytes by which a measured peak was above its prediction.
     pub(crate) margin: u64,
     pub(crate) lowering: Lowering,
@@ -78,6 +80,7 @@ impl Candidate {
             opened: Rc::new(opened),
             plan: None,
             round: 0,
+            is_long: false,
             margin: 0,
             lowering: Lowering {
                 branch: true,

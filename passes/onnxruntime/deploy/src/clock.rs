@@ -79,10 +79,23 @@ pub(crate) struct PlanOf {
     pub(crate) others: usize,
     /// How many plans of the same model were measured.
     pub(crate) round: usize,
+    /// Ops of the model, where a small one is given less.
+    pub(crate) ops: Option<usize>,
     /// What making a file of it and measuring that takes.
     pub(crate) measuring: Duration,
     /// What completing the measurements takes.
     pub(crate) completing: Duration,
+}
+
+/// How much of the time that there is a plan is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Span {
+    /// All that there is for it.
+    Whole,
+    /// Little, because a longer search is to follow.
+    Short,
+    /// What its model needs by its size: a longer search follows only where it finds nothing.
+    Measured,
 }
 
 impl PlanOf {
@@ -172,11 +185,31 @@ impl<'a> Clock<'a> {
         control
     }
 
-    /// Time for a plan, and whether it is short because a longer search is to follow. The rest is for completing the measurements. `None` where
-    /// nothing counts time.
-    pub(crate) fn time_for(&self, plan: &PlanOf) -> (Option<Duration>, bool) {
+    /// The most that a search is given on a model of so many ops: small ones are searched through soon, and what a search does not gain by then it
+    /// gains slowly. Who waits longer is given more.
+    pub(crate) fn most_for(&self, ops: usize) -> Option<Duration> {
+        let share = (ops as f64 / LARGE as f64).clamp(LEAST_SHARE, 1.0);
+        self.limit.filter(|_| self.is_timed()).map(|limit| limit.mul_f64(share))
+    }
+
+    /// Time for a plan. The rest is for completing the measurements. `None` where nothing counts time.
+    pub(crate) fn time_for(&self, plan: &PlanOf) -> (Option<Duration>, Span) {
+        let (time, span) = self.share_for(plan);
+        // The files that are made of it are not searched for.
+        let most = plan
+            .ops
+            .and_then(|ops| self.most_for(ops))
+            .map(|most| most + plan.measuring * 2);
+        match time.zip(most) {
+            Some((time, most)) if most < time => (Some(most), Span::Measured),
+            _ => (time, span),
+        }
+    }
+
+    /// The same for a model of any size.
+    fn share_for(&self, plan: &PlanOf) -> (Option<Duration>, Span) {
         let Some((limit, left)) = self.limit.zip(self.left()) else {
-            return (None, false);
+            return (None, Span::Whole);
         };
         let kept = if self.is_timed() {
             plan.completing.min(limit / PlanOf::COMPLETING)
@@ -187,17 +220,20 @@ impl<'a> Clock<'a> {
         if (plan.is_bounded && plan.is_in_tiles || plan.others > 0) && self.is_timed() {
             let tiles = self.left_for_tiles().unwrap_or(left);
             let each = tiles / u32::try_from(plan.others + 1).unwrap_or(u32::MAX);
-            return (Some(each.saturating_sub(kept).max(each / PlanOf::COMPLETING)), false);
+            return (
+                Some(each.saturating_sub(kept).max(each / PlanOf::COMPLETING)),
+                Span::Whole,
+            );
         }
         let all = left.saturating_sub(kept);
         let may_try_twice = self.is_timed() && plan.measuring * PlanOf::LITTLE < all;
         let later = all.saturating_sub(plan.measuring).mul_f64(PlanOf::LATER_ROUND);
         match plan.round {
-            0 if may_try_twice => (Some(all.mul_f64(PlanOf::FIRST_ROUND)), true),
-            0 if plan.is_bounded && self.is_timed() => (Some(later.max(all / 2)), false),
-            0 => (Some(all), false),
-            _ if plan.is_bounded => (Some(later), false),
-            _ => (Some(all.saturating_sub(plan.measuring)), false),
+            0 if may_try_twice => (Some(all.mul_f64(PlanOf::FIRST_ROUND)), Span::Short),
+            0 if plan.is_bounded && self.is_timed() => (Some(later.max(all / 2)), Span::Whole),
+            0 => (Some(all), Span::Whole),
+            _ if plan.is_bounded => (Some(later), Span::Whole),
+            _ => (Some(all.saturating_sub(plan.measuring)), Span::Whole),
         }
     }
 
@@ -333,6 +369,10 @@ fn patience_within(limit: Duration) -> Patience {
         false => whole,
     }
 }
+
+/// From so many ops on, searches get all of the time that there is for them, and smaller models this share of the limit at least.
+const LARGE: usize = 1_000;
+const LEAST_SHARE: f64 = 0.05;
 
 /// From this limit on, searches are as patient as they are without one.
 const PATIENT: Duration = Duration::from_secs(60);

@@ -47,3 +47,24 @@ fn searches_are_as_patient_as_the_limit_is_long_and_steps_know_no_patience_but_t
     let counted = SolveControl::new().step_limit(50).time_limit(Duration::from_secs(10));
     assert_eq!(within(counted), Patience::default());
 }
+
+#[test]
+fn small_models_are_searched_for_a_part_of_the_time_and_large_ones_for_all_of_it() {
+    let plan = |ops| PlanOf {
+        is_bounded: false,
+        is_in_tiles: false,
+        others: 0,
+        round: 1,
+        ops: Some(ops),
+        measuring: Duration::from_millis(1),
+        completing: Duration::ZERO,
+    };
+    let clock = Clock::start(&SolveControl::new().time_limit(Duration::from_secs(100)));
+    let [small, large] = [100, 10_000].map(|ops| clock.time_for(&plan(ops)).0.expect("there is a limit"));
+    assert!(
+        small <= Duration::from_secs(11) && large > Duration::from_secs(90),
+        "{small:?}, {large:?}"
+    );
+    let counted = Clock::start(&SolveControl::new().step_limit(9).time_limit(Duration::from_secs(100)));
+    assert!(counted.time_for(&plan(100)).0 > Some(Duration::from_secs(90)));
+}

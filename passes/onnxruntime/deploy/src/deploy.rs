@@ -12,7 +12,7 @@ use remat_solve::{Activity, SolveControl};
 
 use crate::candidate::{Candidate, Opened};
 use crate::check::{calibrate, replace};
-use crate::clock::{Clock, LeftOut, Work};
+use crate::clock::{Clock, LeftOut, Span, Work};
 use crate::context::Context;
 use crate::deployment::Deployment;
 use crate::error::{DeployError, Rejected, Rejection, least_refusal};
@@ -198,20 +198,20 @@ impl<'c, 'a> Deploying<'c, 'a> {
     fn attempt(&mut self, candidate: Candidate) -> Result<(), DeployError> {
         let context = self.context;
         self.current = Some(Rc::clone(&candidate.opened));
-        let (time, is_short) = time_for(context, &candidate);
+        let (time, span) = time_for(context, &candidate);
         let own = self.kept.best_of(&candidate.opened, context);
         let start = own.map(|best| &best.planned.solution.plan);
         let has_other = own.is_some() || self.kept.good(context).is_some();
         let planned = match plan(&candidate.task(context, has_other), time, start) {
             Ok(planned) => planned,
-            Err(error) => return self.give_up(candidate, is_short, error),
+            Err(error) => return self.give_up(candidate, span, error),
         };
         let mut file = KnownFile {
             candidate,
             planned,
             check: None,
             differs: None,
-            is_short,
+            span,
             done: 0,
         };
         if let Some(measures) = context.measures {
@@ -226,13 +226,13 @@ impl<'c, 'a> Deploying<'c, 'a> {
             match measured {
                 Ok(Ok((check, differs))) => (file.check, file.differs) = (Some(check), differs),
                 Ok(Err(error @ RuntimeError::Cancelled { .. })) => {
-                    return self.give_up(file.candidate, is_short, error.into());
+                    return self.give_up(file.candidate, span, error.into());
                 }
                 Ok(Err(error)) => {
                     self.refuse(file, Rejection::DoesNotRun(error));
                     return Ok(());
                 }
-                Err(error) => return self.give_up(file.candidate, is_short, error),
+                Err(error) => return self.give_up(file.candidate, span, error),
             }
         }
         if let Some(reason) = file.broken(context)? {
@@ -293,11 +293,12 @@ impl<'c, 'a> Deploying<'c, 'a> {
 
     /// What follows a candidate of which no file was made: the files of its model that are there stay. Where a budget is refused, the next strategy
     /// may keep it; every other error is that of the deployment, unless there is a good file.
-    fn give_up(&mut self, mut candidate: Candidate, is_short: bool, error: DeployError) -> Result<(), DeployError> {
+    fn give_up(&mut self, mut candidate: Candidate, span: Span, error: DeployError) -> Result<(), DeployError> {
         let clock = self.context.clock;
-        if is_short && is_out_of_time(&error) && !clock.is_cancelled() && clock.has(candidate.opened.file * 2) {
+        let has_time = !clock.is_cancelled() && clock.has(candidate.opened.file * 2);
+        if span != Span::Whole && is_out_of_time(&error) && has_time {
             // A short search found nothing within the budget: the one that follows has more time.
-            candidate.round += 1;
+            (candidate.round, candidate.is_long) = (candidate.round + 1, true);
             self.queue.push(candidate);
             return Ok(());
         }

@@ -7,7 +7,7 @@ use remat_plan::StopReason;
 
 use crate::candidate::{Candidate, Opened};
 use crate::check::{Check, Outputs};
-use crate::clock::LeftOut;
+use crate::clock::{LeftOut, Span};
 use crate::context::Context;
 use crate::error::{DeployError, Rejection};
 use crate::file::Planned;
@@ -32,8 +32,8 @@ pub(crate) struct KnownFile {
     pub(crate) check: Option<Check>,
     /// The output that differs from that of the original model, on some inputs or at some size, where one does.
     pub(crate) differs: Option<Rejection>,
-    /// Whether its plan was searched for only shortly.
-    pub(crate) is_short: bool,
+    /// How much of the time was given to its plan.
+    pub(crate) span: Span,
     /// How many of [`Further::ALL`] were done, or left out.
     pub(crate) done: usize,
 }
@@ -270,7 +270,7 @@ impl KnownFile {
         let rounds = if beyond.is_some() { 1 } else { 2 };
         let certificate = self.planned.solution.certificate.as_ref();
         let is_settled = certificate.is_none_or(|certificate| certificate.stop != StopReason::TimeLimit);
-        if beyond.is_none() && (is_settled || !self.is_short) || clock.is_cancelled() {
+        if beyond.is_none() && (is_settled || self.span != Span::Short) || clock.is_cancelled() {
             return None;
         }
         if !clock.has((context.took() + self.opened().file) * rounds) {

@@ -8,7 +8,7 @@ use remat_plan::{BudgetSpec, Plan, Status};
 use remat_solve::Activity;
 
 use crate::candidate::Candidate;
-use crate::clock::{Effort, LeftOut, PlanOf, Share};
+use crate::clock::{Effort, LeftOut, PlanOf, Share, Span};
 use crate::context::Context;
 use crate::error::DeployError;
 use crate::file::{Planned, Task};
@@ -22,17 +22,18 @@ const LITTLE_MORE_PERMILLE: u64 = 15;
 /// Where the best plan is found at once, how many more of that kind are looked at for one that suits the arena.
 const OTHER_PLANS: u64 = 5;
 
-/// The time for the plan of a candidate, and whether that is short because a longer search is to follow; all of it where nothing is measured.
-pub(crate) fn time_for(context: &Context<'_, '_>, candidate: &Candidate) -> (Option<Duration>, bool) {
+/// The time for the plan of a candidate; all of it where nothing is measured.
+pub(crate) fn time_for(context: &Context<'_, '_>, candidate: &Candidate) -> (Option<Duration>, Span) {
     let (clock, opened) = (context.clock, &candidate.opened);
     let Some(measures) = context.measures else {
-        return (clock.left(), false);
+        return (clock.left(), Span::Whole);
     };
     clock.time_for(&PlanOf {
         is_bounded: context.request.is_bounded(),
         is_in_tiles: opened.is_tiled(),
         others: opened.others,
         round: candidate.round,
+        ops: (!candidate.is_long).then(|| opened.model.problem().ops.len()),
         measuring: measures.took() + opened.file * 2,
         completing: measures.completing(),
     })

@@ -12,6 +12,9 @@ use crate::clock::Share;
 use crate::context::Context;
 use crate::error::Rejection;
 
+/// So many searches follow each other where tiles are weighed: for stretches, and for plans with the best of them.
+const SEARCHES: u32 = 5;
+
 /// Estimated time may be above the limit by this share of it, as a divisor, where times are measured: estimates are rough.
 const SLACK: u64 = 2;
 
@@ -44,7 +47,11 @@ impl Tilings {
             (None, Some(fission)) => {
                 clock.begins(Activity::Plan, "tiles");
                 clock.keep_half_for_whole_ops(!without_whole && may_be_whole(context, model));
-                let control = clock.search(clock.left_for_tiles(), Share::Tiles);
+                let most = clock.most_for(model.problem().ops.len()).map(|most| most * SEARCHES);
+                let left = clock
+                    .left_for_tiles()
+                    .map(|left| most.map_or(left, |most| left.min(most)));
+                let control = clock.search(left, Share::Tiles);
                 let is_timed = context.measures.is_some() && clock.is_timed();
                 let slack = request.solve.most_overhead().filter(|_| is_timed).unwrap_or(0) / SLACK;
                 let choice = TileChoice { slack, without_whole };
