@@ -120,9 +120,7 @@ impl Case {
 }
 
 fn has(model: &Model, chain: &FusedChain) -> bool {
-    model
-        .tiling()
-        .is_some_and(|tiling| tiling.fused_chains.contains(chain))
+    model.tiling().is_some_and(|tiling| tiling.fused_chains.contains(chain))
 }
 
 #[test]
