@@ -67,7 +67,7 @@ impl Case {
     fn tiled(&self, again: &[Again], fused_chains: &[FusedChain], peak: u64) -> TiledModel {
         let tiling = Tiling {
             again: again.to_vec(),
-            fused_chains: stretches.to_vec(),
+            fused_chains: fused_chains.to_vec(),
         };
         TiledModel {
             model: self.whole.tiled(&tiling, &self.load).expect("it can be tiled"),
@@ -109,7 +109,7 @@ fn a_stretch_without_its_bits_is_left_out_of_all_tilings() {
     let next = vec![case.tiled(&[], &[fewer], 2), case.tiled(&[], &[layer(2)], 3)];
     let left = case.after(both, next, |model| !has(model, &bad));
     let fused_chains: Vec<_> = left.iter().map(|tiling| tiling.fused_chains.clone()).collect();
-    assert_eq!(stretches, [vec![good], vec![layer(2)]]);
+    assert_eq!(fused_chains, [vec![good], vec![layer(2)]]);
 }
 
 #[test]
