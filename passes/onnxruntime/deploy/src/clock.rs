@@ -81,8 +81,10 @@ pub(crate) struct PlanOf {
     pub(crate) round: usize,
     /// Ops of the model, where a small one is given less.
     pub(crate) ops: Option<usize>,
-    /// What making a file of it and measuring that takes.
-    pub(crate) measuring: Duration,
+    /// What making a file of it takes.
+    pub(crate) file: Duration,
+    /// What measuring one takes.
+    pub(crate) run: Duration,
     /// What completing the measurements takes.
     pub(crate) completing: Duration,
 }
@@ -195,11 +197,8 @@ impl<'a> Clock<'a> {
     /// Time for a plan. The rest is for completing the measurements. `None` where nothing counts time.
     pub(crate) fn time_for(&self, plan: &PlanOf) -> (Option<Duration>, Span) {
         let (time, span) = self.share_for(plan);
-        // The files that are made of it are not searched for.
-        let most = plan
-            .ops
-            .and_then(|ops| self.most_for(ops))
-            .map(|most| most + plan.measuring * 2);
+        let most = plan.ops.and_then(|ops| self.most_for(ops));
+        let most = most.map(|most| most + plan.file * FILES);
         match time.zip(most) {
             Some((time, most)) if most < time => (Some(most), Span::Measured),
             _ => (time, span),
@@ -226,14 +225,15 @@ impl<'a> Clock<'a> {
             );
         }
         let all = left.saturating_sub(kept);
-        let may_try_twice = self.is_timed() && plan.measuring * PlanOf::LITTLE < all;
-        let later = all.saturating_sub(plan.measuring).mul_f64(PlanOf::LATER_ROUND);
+        let measuring = plan.run + plan.file * FILES;
+        let may_try_twice = self.is_timed() && measuring * PlanOf::LITTLE < all;
+        let later = all.saturating_sub(measuring).mul_f64(PlanOf::LATER_ROUND);
         match plan.round {
             0 if may_try_twice => (Some(all.mul_f64(PlanOf::FIRST_ROUND)), Span::Short),
             0 if plan.is_bounded && self.is_timed() => (Some(later.max(all / 2)), Span::Whole),
             0 => (Some(all), Span::Whole),
             _ if plan.is_bounded => (Some(later), Span::Whole),
-            _ => (Some(all.saturating_sub(plan.measuring)), Span::Whole),
+            _ => (Some(all.saturating_sub(measuring)), Span::Whole),
         }
     }
 

@@ -56,7 +56,8 @@ fn small_models_are_searched_for_a_part_of_the_time_and_large_ones_for_all_of_it
         others: 0,
         round: 1,
         ops: Some(ops),
-        measuring: Duration::from_millis(1),
+        file: Duration::from_millis(1),
+        run: Duration::from_millis(1),
         completing: Duration::ZERO,
     };
     let clock = Clock::start(&SolveControl::new().time_limit(Duration::from_secs(100)));

@@ -34,7 +34,8 @@ pub(crate) fn time_for(context: &Context<'_, '_>, candidate: &Candidate) -> (Opt
         others: opened.others,
         round: candidate.round,
         ops: (!candidate.is_long).then(|| opened.model.problem().ops.len()),
-        measuring: measures.took() + opened.file * 2,
+        file: opened.file,
+        run: measures.took(),
         completing: measures.completing(),
     })
 }

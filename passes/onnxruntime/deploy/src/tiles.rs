@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::Rejection;
 
 /// So many searches follow each other where tiles are weighed: for stretches, and for plans with the best of them.
-const SEARCHES: u32 = 5;
+const SEARCHES: u32 = 3;
 
 /// Estimated time may be above the limit by this share of it, as a divisor, where times are measured: estimates are rough.
 const SLACK: u64 = 2;
