@@ -8,7 +8,7 @@ use crate::workspace::{Finding, Source};
 /// Where operators are named, and why; folders end with a slash.
 const NAMED: &[(&str, &str)] = &[
     (
-        "passes/verify/src/fission/",
+        "passes/fission-check/src/",
         "the checker knows operators by itself, apart from what the rules of fission read",
     ),
     (
