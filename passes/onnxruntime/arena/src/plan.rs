@@ -339,7 +339,7 @@ mod tests {
             (6, "input 4x3 x", "input 4x-3 x", "dimension: `-3`"),
             (8, "1024 0 3 0", "0 0 3 0", "without bytes"),
             (8, "1024 0 3 0", "1024 3 3 0", "not after its first"),
-            (8, "1024 0 3 0", "1024 0 3 32", "no multiple of 64"),
+            (8, "1024 0 3 0", "1024 0 3 32", "not a multiple of 64"),
             (8, "1024 0 3 0", "1024 0 3 4032", "it ends at 5056"),
             (8, "1024 0 3 0", "1024 0 3 0 kept", "expected `SIZE"),
             (8, "1024 0 3 0", "1024  0 3 0", "expected `SIZE"),

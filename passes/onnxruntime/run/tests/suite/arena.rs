@@ -65,7 +65,7 @@ pub(crate) fn larger_models_take_no_more_with_the_arena_than_they_did() {
     let names: &[&str] = if is_nightly() {
         &["swin_t_infer", "unet_infer"]
     } else {
-        &["unet_infer"]
+        &["swin_t_infer"]
     };
     assert_no_more(
         names
