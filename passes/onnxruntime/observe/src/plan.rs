@@ -151,8 +151,8 @@ pub fn arena_library_path(model: &Path) -> PathBuf {
 /// flag to cancel, and the deadline for placing: the runs themselves are what they are.
 ///
 /// # Errors
-/// [`ArenaPlanError::ArenaPlan`] if a run does not follow its plan, or if this program has no library; [`ArenaPlanError::Runtime`] if the model does
-/// not run.
+/// [`ArenaPlanError::NotFollowed`] if a run does not follow its plan, [`ArenaPlanError::NoLibrary`] if this program has no library,
+/// [`ArenaPlanError::Runtime`] if the model does not run.
 pub fn plan_arena(
     request: &ArenaPlanRequest<'_>,
     host: &Host,

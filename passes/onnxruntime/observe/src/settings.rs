@@ -60,7 +60,7 @@ pub struct SettingsRequest<'a> {
 /// more than measurements differ.
 ///
 /// # Errors
-/// [`ArenaPlanError::ArenaPlan`] if this program has no library to record runs with; [`ArenaPlanError::Runtime`] if the model does not run.
+/// [`ArenaPlanError::NoLibrary`] if this program has no library to record runs with; [`ArenaPlanError::Runtime`] if the model does not run.
 pub fn try_settings(
     request: &SettingsRequest<'_>,
     host: &Host,
