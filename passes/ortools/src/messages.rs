@@ -1,6 +1,6 @@
 //! The messages of CP-SAT, as much of them as our models, parameters and answers need: those of the crate `cp_sat`, under the same names. Field
 //! numbers as in `ortools/sat/{cp_model,sat_parameters}.proto`; fields that are not here are not sent, and passed over where they are received.
-//! The tests hold them against that crate, where the feature `cp_sat` is on.
+//! The tests hold them against that crate.
 
 use prost::{Enumeration, Message, Oneof};
 

@@ -2,7 +2,7 @@
 //!
 //! The heap holds less then. But what the C library gave back to the system it takes anew, with a fault for each page, and what it did not give
 //! back lies in gaps. So the setting is recommended only where the process was seen not to grow by more, and where the added time stays
-//! within the limit, that is: beside the model as it came, where nothing is set.
+//! within the limit, that is: beside the original model, where nothing is set.
 
 use remat_onnxruntime_observe::no_larger_growth;
 
@@ -16,7 +16,7 @@ const FRESH_NS_PER_MIB: u64 = 256_000;
 pub struct ArenaOff {
     /// How much lower the heap peak of the first run is, in bytes.
     pub saved_bytes: u64,
-    /// Time beyond the model as it came where nothing is set, in per cent.
+    /// Time beyond the original model where nothing is set, in per cent.
     pub overhead_percent: f64,
     /// Whether that was measured; else it is predicted.
     pub is_measured: bool,
@@ -48,7 +48,7 @@ impl ArenaOff {
 }
 
 impl Deployment {
-    /// Predicted time beyond the model as it came where nothing is set, in per cent, of the file with arena and pattern off: that of its
+    /// Predicted time beyond the original model where nothing is set, in per cent, of the file with arena and pattern off: that of its
     /// plan, and the faults of pages that each run then takes anew.
     #[must_use]
     pub fn arena_off_overhead_percent(&self) -> f64 {

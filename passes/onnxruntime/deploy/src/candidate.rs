@@ -39,7 +39,7 @@ impl Opened {
         self.laid_out.as_ref().map_or(&self.model, |laid_out| &laid_out.model)
     }
 
-    /// Whether it has stretches that run tile by tile.
+    /// Whether it has fused chains that run tile by tile.
     pub(crate) fn is_tiled(&self) -> bool {
         self.strategy.recipe().tiles
     }

@@ -32,12 +32,12 @@ pub struct Check {
     pub before: Measured,
     /// What was written.
     pub after: Measured,
-    /// Time of the written model over that of the model as it came, where nothing is set: median of runs in turns. Absent where there was
+    /// Time of the written model over that of the original model, where nothing is set: median of runs in turns. Absent where there was
     /// no time for them.
     pub time_ratio: Option<f64>,
     /// The same with arena and pattern off, where every buffer is fresh memory.
     pub exact_time_ratio: Option<f64>,
-    /// Median time of the model as it came, in nanoseconds: in turns where nothing is set, or else with arena and pattern off.
+    /// Median time of the original model, in nanoseconds: in turns where nothing is set, or else with arena and pattern off.
     pub before_ns: u64,
     /// The same with arena and pattern off, in turns. Absent where there was no time for them.
     pub exact_before_ns: Option<u64>,
@@ -87,7 +87,7 @@ pub(crate) fn replace(prediction: &mut Prediction, measured: &Measured) {
 }
 
 impl Check {
-    /// Time of the written model with arena and pattern off over that of the model as it came where nothing is set.
+    /// Time of the written model with arena and pattern off over that of the original model where nothing is set.
     #[must_use]
     pub fn arena_off_ratio(&self) -> Option<f64> {
         self.time_ratio?;
@@ -95,7 +95,7 @@ impl Check {
         Some(self.exact_time_ratio? * before)
     }
 
-    /// Whether the measured time exceeds that of the model as it came by at most so many millionths, where nothing is set.
+    /// Whether the measured time exceeds that of the original model by at most so many millionths, where nothing is set.
     pub(crate) fn is_within(&self, most_overhead: u64) -> bool {
         self.time_ratio
             .is_some_and(|ratio| (ratio - 1.0) * 1e6 <= most_overhead as f64)

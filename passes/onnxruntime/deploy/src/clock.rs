@@ -149,7 +149,7 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// The clock of one deployment. It stands still while the model as it came runs once, and the first file that is made of it. Runs of the two at
+/// The clock of one deployment. It stands still while the original model runs once, and the first file that is made of it. Runs of the two at
 /// other sizes of free dimensions count, and take place even where the time is over: without them no file is written.
 pub(crate) struct Clock<'a> {
     control: SolveControl<'a>,

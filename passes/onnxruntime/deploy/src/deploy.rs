@@ -27,7 +27,7 @@ use crate::strategy::Strategy;
 
 /// Plans, writes, simulates and measures, until a strategy gives a file with the bits of the input.
 ///
-/// The time until the deadline of `control` is for everything but one process each that measures the model as it came and the first file
+/// The time until the deadline of `control` is for everything but one process each that measures the original model and the first file
 /// that is made of it. Where dimensions stay free, both also run at other sizes of them before a file is written: that counts, and is never left out. When it is over, the best file that was measured is written; what
 /// there was no time for is told ([`Deployment::left_out`]). After a cancellation the same holds, at once.
 ///

@@ -20,7 +20,7 @@ use crate::strategy::Strategy;
 pub struct Offer {
     /// The level.
     pub level: OptimizationLevel,
-    /// Peak of the model as it came at that level in bytes, with the memory arena off.
+    /// Peak of the original model at that level in bytes, with the memory arena off.
     pub before: u64,
     /// Peak of the file.
     pub after: u64,
@@ -35,14 +35,14 @@ pub struct Deployment {
     pub solution: Solution,
     /// The budget that was asked for, where it is a number of bytes.
     pub budget: Option<u64>,
-    /// The most time that may be added, in millionths of that of the model as it came, where there is a limit.
+    /// The most time that may be added, in millionths of that of the original model, where there is a limit.
     pub most_overhead: Option<u64>,
     /// How it was written.
     pub strategy: Strategy,
     /// By how much the budget is missed, where no file keeps it: then this is the file that comes closest, and it is written only where that
     /// was forced.
     pub missed: Option<Missed>,
-    /// Whether there is a file: none where no file takes less than the model as it came, or keeps the budget.
+    /// Whether there is a file: none where no file takes less than the original model, or keeps the budget.
     pub is_written: bool,
     /// What was tried before.
     pub rejected: Vec<Rejected>,

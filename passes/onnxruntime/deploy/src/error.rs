@@ -191,7 +191,7 @@ pub enum Rejection {
     /// The file does not load or run.
     #[error(transparent)]
     DoesNotRun(RuntimeError),
-    /// An output has other bits than that of the model as it came.
+    /// An output has other bits than that of the original model.
     #[error("output `{output}` differs bitwise on inputs of seed {seed}")]
     OutputDiffers {
         /// The first output that differs.
@@ -199,7 +199,7 @@ pub enum Rejection {
         /// Seed of the inputs.
         seed: u64,
     },
-    /// The file is not as the model as it came at another size of a dimension that is not fixed.
+    /// The file is not as the original model at another size of a dimension that is not fixed.
     #[error("with {} it {outcome}, and the original model runs", dims_text(.dims))]
     OtherAtSize {
         /// The size.
@@ -221,7 +221,7 @@ pub enum Rejection {
     /// The file was estimated to take longer than allowed, and was not measured to take less.
     #[error("it takes longer than allowed")]
     TooSlow,
-    /// The file takes more memory than the model as it came.
+    /// The file takes more memory than the original model.
     #[error(transparent)]
     HigherPeak(#[from] HigherPeak),
 }

@@ -27,7 +27,7 @@
 //! (`original`). Where no plan for the model of a strategy keeps a budget, or its best file does not, the next strategy is tried; of files that
 //! exceed it, the closest is the result.
 //!
-//! Of models with stretches tile by tile (`tiles`) several are measured, as long as another one is estimated to take less and there is time. Where
+//! Of models with fused chains tile by tile (`tiles`) several are measured, as long as another one is estimated to take less and there is time. Where
 //! additions follow convolutions of constant weights, they are planned as the runtime lays them out, as in the strategy for layouts.
 //!
 //! All of it shares one limit (`clock`, where all shares of it stand). A first plan is measured early, so that there is a file to write whenever the

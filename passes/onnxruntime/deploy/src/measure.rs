@@ -1,4 +1,4 @@
-//! A written file beside the model it came from, both measured in the runtime.
+//! A written file beside the original model, both measured in the runtime.
 
 use std::cell::OnceCell;
 use std::path::Path;

@@ -29,7 +29,7 @@ const MOST_OTHERS: usize = 2;
 pub(crate) struct Models<'c, 'a> {
     context: &'c Context<'c, 'a>,
     strategies: VecDeque<Strategy>,
-    /// The model that the next strategy may start from, where it starts from the same; that whose stretches run tile by tile.
+    /// The model that the next strategy may start from, where it starts from the same; that whose fused chains run tile by tile.
     opened: Option<Model>,
     /// What may run tile by tile, and was not tried yet.
     tilings: Tilings,
@@ -256,7 +256,7 @@ impl<'c, 'a> Models<'c, 'a> {
         if !self.has_time_for_other_tiles(has_file) {
             return;
         }
-        let path = self.context.scratch.join("remat-stretch.onnx");
+        let path = self.context.scratch.join("remat-fused-chain.onnx");
         let has_bits = |model: &Model| {
             let Some(measures) = self.context.measures else {
                 return true;

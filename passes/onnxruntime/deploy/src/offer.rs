@@ -8,7 +8,7 @@ use remat_solve::SolveControl;
 use crate::error::Rejection;
 use crate::{DeployRequest, Deployment, Offer, deploy};
 
-/// A file gains if it takes no more than this share of the peak of the model as it came, in thousandths.
+/// A file gains if it takes no more than this share of the peak of the original model, in thousandths.
 const GAINS_PERMILLE: u128 = 950;
 
 /// What can be had at a lower level, within `control`. `None` where `found` gains, where bits are not what it failed on, where the time
@@ -37,7 +37,7 @@ pub fn offer(
     Some(Offer { level, before, after })
 }
 
-/// The measured peaks of the model as it came and of what was written.
+/// The measured peaks of the original model and of what was written.
 fn peaks(found: &Deployment) -> Option<(u64, u64)> {
     let check = found.check.as_ref()?;
     check.before.exact.zip(check.after.exact)

@@ -101,7 +101,7 @@ pub(crate) fn looked_at() -> ImportOptions {
 const DATA_SHARE: u64 = 50;
 
 /// Whether the data decides much of what a model of this peak takes: then what was measured holds of the inputs that it was measured on, and on others a
-/// file may take more than the model as it came.
+/// file may take more than the original model.
 pub(crate) fn data_decides(model: &Model, peak: u64) -> bool {
     let sizes = model.measured_sizes().values();
     sizes.fold(0, |sum: u64, &bytes| sum.saturating_add(bytes)) > peak / DATA_SHARE

@@ -133,7 +133,7 @@ impl Measured {
     }
 }
 
-/// A peak that is higher than that of the model as it came.
+/// A peak that is higher than that of the original model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("it takes {after} bytes {which}, the original model {before}{basis}")]
 pub struct HigherPeak {
@@ -141,7 +141,7 @@ pub struct HigherPeak {
     pub which: Peak,
     /// Whether the two were measured or only predicted.
     pub basis: Basis,
-    /// Peak of the model as it came, in bytes.
+    /// Peak of the original model, in bytes.
     pub before: u64,
     /// Peak of the file, in bytes.
     pub after: u64,

@@ -42,13 +42,13 @@ pub struct DeployRequest<'a> {
     /// The execution orders for which the peak is predicted.
     pub order: OrderHint,
     /// Whether the runtime's memory arena will be on, as it is by default: then room may be reserved for it, and without a budget a file
-    /// is rejected that takes more than the model as it came.
+    /// is rejected that takes more than the original model.
     pub arena: bool,
     /// Whether the model is written as it came, with nothing changed.
     pub untouched: bool,
-    /// Whether stretches may run tile by tile, and which; absent: none may.
+    /// Whether fused chains may run tile by tile, and which; absent: none may.
     pub fission: Option<&'a FissionRequest>,
-    /// Whether a file is written that takes more than the model as it came, or than the budget, too.
+    /// Whether a file is written that takes more than the original model, or than the budget, too.
     pub force: bool,
     /// Whether the model is written as it came where no file takes less; else nothing is written then.
     pub writes_as_it_came: bool,
@@ -112,7 +112,7 @@ impl DeployRequest<'_> {
         load.dims.keys().any(|name| !load.fixed_dims.contains(name))
     }
 
-    /// Whether a file is written that takes no less than the model as it came, too.
+    /// Whether a file is written that takes no less than the original model, too.
     pub(crate) fn writes_anyway(&self) -> bool {
         self.force || self.untouched || self.writes_as_it_came || self.is_bounded()
     }

@@ -17,7 +17,7 @@ pub(crate) fn is_laid_out(by: &str) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// The runtime fuses what it can first; stretches of the result run tile by tile; order, clones and shapes are fixed in it.
+    /// The runtime fuses what it can first; fused chains of the result run tile by tile; order, clones and shapes are fixed in it.
     Tiled,
     /// The runtime fuses what it can and lays images out in blocks first; order, clones and shapes are fixed such that it does so again.
     LaidOut,

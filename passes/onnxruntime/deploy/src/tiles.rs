@@ -1,4 +1,4 @@
-//! The fused model with stretches tile by tile, as a strategy that comes before all others.
+//! The fused model with fused chains tile by tile, as a strategy that comes before all others.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::clock::Share;
 use crate::context::Context;
 use crate::error::Rejection;
 
-/// So many searches follow each other where tiles are weighed: for stretches, and for plans with the best of them.
+/// So many searches follow each other where tiles are weighed: for fused chains, and for plans with the best of them.
 const SEARCHES: u32 = 3;
 
 /// Estimated time may be above the limit by this share of it, as a divisor, where times are measured: estimates are rough.
@@ -21,7 +21,7 @@ const SLACK: u64 = 2;
 /// Share of a measured peak, in thousandths, that tiles must be estimated to take at most to be measured beside it.
 const LOWER_PERMILLE: u64 = 970;
 
-/// The models with stretches tile by tile that are still to be tried, the most promising first.
+/// The models with fused chains tile by tile that are still to be tried, the most promising first.
 #[derive(Default)]
 pub(crate) struct Tilings {
     next: VecDeque<TiledModel>,
@@ -32,7 +32,7 @@ pub(crate) struct Tilings {
 }
 
 impl Tilings {
-    /// The model with the stretches tile by tile that the plan names, or else with those that pay; where files are measured, also some that are
+    /// The model with the fused chains tile by tile that the plan names, or else with those that pay; where files are measured, also some that are
     /// estimated to take somewhat longer than is asked for. `without_whole`: files of whole ops miss the budget.
     pub(crate) fn of(context: &Context<'_, '_>, model: &Model, without_whole: bool) -> Result<Self, DeployError> {
         let (request, clock) = (context.request, context.clock);
@@ -68,7 +68,7 @@ impl Tilings {
     /// another one.
     pub(crate) fn pop(&mut self, peak: Option<u64>) -> Option<(TiledModel, usize)> {
         let (forbidden, forbidden_again) = (&self.forbidden, &self.forbidden_again);
-        let is_free = |stretch: &FusedChain| !forbidden.iter().any(|(first, last)| is_like(stretch, first, last));
+        let is_free = |chain: &FusedChain| !forbidden.iter().any(|(first, last)| is_like(chain, first, last));
         let runs_free = |again: &Again| !forbidden_again.contains(again);
         let is_lower = |tiled: &TiledModel| peak.is_none_or(|peak| tiled.peak < peak / 1_000 * LOWER_PERMILLE);
         self.next.retain(|tiled| {
@@ -80,7 +80,7 @@ impl Tilings {
         Some((self.next.pop_front()?, self.next.len()))
     }
 
-    /// After the file of `rejected` was: where its bits differ, ops that run again and stretches that `has_bits` denies, each looked at by itself,
+    /// After the file of `rejected` was: where its bits differ, ops that run again and fused chains that `has_bits` denies, each looked at by itself,
     /// are forbidden, and what is left of its tiling is tried next.
     pub(crate) fn rejects(
         &mut self,
@@ -110,14 +110,14 @@ impl Tilings {
             .fused_chains
             .iter()
             .cloned()
-            .partition(|stretch| tiled(&again, vec![stretch.clone()]).is_some_and(|model| has_bits(&model)));
+            .partition(|chain| tiled(&again, vec![chain.clone()]).is_some_and(|model| has_bits(&model)));
         tracing::info!(
             good = good.len(),
             bad = bad.len(),
             is_without_clones,
             "fused chains were looked at one by one"
         );
-        let ends = |stretch: &FusedChain| (stretch.first.clone(), stretch.last.clone());
+        let ends = |chain: &FusedChain| (chain.first.clone(), chain.last.clone());
         self.forbidden.extend(bad.iter().map(ends));
         let has_less = is_without_clones || !bad.is_empty();
         if has_less && !good.is_empty() {
@@ -139,9 +139,9 @@ fn may_be_whole(context: &Context<'_, '_>, model: &Model) -> bool {
     context.budget().is_some_and(|budget| need <= budget)
 }
 
-/// Whether a stretch has an end of a forbidden one.
-fn is_like(stretch: &FusedChain, first: &str, last: &str) -> bool {
-    stretch.first == first || stretch.last == last
+/// Whether a fused chain has an end of a forbidden one.
+fn is_like(chain: &FusedChain, first: &str, last: &str) -> bool {
+    chain.first == first || chain.last == last
 }
 
 #[cfg(test)]

@@ -30,10 +30,10 @@ pub enum ArenaPlanError {
         why: String,
     },
     /// An output has other bits with the plan.
-    #[error("output `{}` has other bits where memory is planned", shown(.0))]
+    #[error("output `{}` differs bitwise where memory is planned", shown(.0))]
     OutputDiffers(String),
     /// The file with its plan does not compute what the model does that it was made of.
-    #[error("output `{}` has other bits than that of the model as it came{} with {threads} threads", shown(.output), if .dims.is_empty() { String::new() } else { format!(" with {}", dims_text(.dims)) })]
+    #[error("output `{}` differs bitwise from that of the original model{} with {threads} threads", shown(.output), if .dims.is_empty() { String::new() } else { format!(" with {}", dims_text(.dims)) })]
     NotAsOriginal {
         /// The first output that differs.
         output: String,

@@ -1,7 +1,7 @@
 //! Subgraphs of If, Loop and Scan, each a problem of its own within what its place leaves.
 //!
 //! A subgraph is opened as a model, planned by the solver that plans the model around it, checked, rewritten and written like that, and goes back
-//! into its node. The result is a model like any other, whose nodes take less: everything after it works as on the model as it came.
+//! into its node. The result is a model like any other, whose nodes take less: everything after it works as on the original model.
 //!
 //! First every subgraph is planned for the lowest peak, those inside it before it. The plan around them says what their places leave: what fits as it
 //! came stays so, for all others the plan of least time is sought that fits.

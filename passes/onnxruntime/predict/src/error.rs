@@ -11,10 +11,10 @@ pub enum PredictError {
     #[error(transparent)]
     Pipeline(#[from] remat::Error),
     /// The time was over while a file was simulated.
-    #[error("the time was over while a file was simulated")]
+    #[error("time limit reached while a file was simulated")]
     CutOff,
     /// Only ONNX models run in ONNX Runtime.
-    #[error("the model is no ONNX model")]
+    #[error("the model is not an ONNX model")]
     NotOnnx,
 }
 

@@ -486,7 +486,7 @@ pub fn with_simulated_baseline(model: Model) -> Model {
     match simulated(&model, OrderHint::Any) {
         Ok(prediction) => model.with_baseline_peak(prediction.into()),
         Err(why) => {
-            tracing::warn!("the model as it came cannot be simulated: {why}");
+            tracing::warn!("the original model cannot be simulated: {why}");
             model
         }
     }
