@@ -290,6 +290,9 @@ fn times(measured: &MeasuredRecord) -> Option<String> {
 
 /// What the user can set in the runtime to get more.
 fn advice(report: &Report, runtime: &InRuntime, entries: &mut Entries) {
+    if !runtime.left_out.is_empty() {
+        entries.add("left out", format!("for lack of time: {}", runtime.left_out.join(", ")));
+    }
     if let Some(plan) = &runtime.arena_plan {
         let mut lines = vec![format!(
             "{} in one block, {} outside, {} of code; every buffer where it is planned, outputs bit-identical",

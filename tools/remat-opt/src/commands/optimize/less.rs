@@ -6,7 +6,7 @@ use remat_files::shown;
 use super::args::OptimizeArgs;
 use super::document::Report;
 use super::in_runtime::InRuntime;
-use crate::units::{added, pair};
+use crate::units::{added, count, pair};
 
 /// What may be tried, the surest first.
 pub(super) fn hints(report: &Report, args: &OptimizeArgs) -> Vec<String> {
@@ -59,7 +59,8 @@ fn in_runtime(report: &Report, runtime: &InRuntime, args: &OptimizeArgs) -> Vec<
         hints.push("--arena-plan: exactly planned memory".to_owned());
     }
     if !runtime.left_out.is_empty() {
-        hints.push(format!("--time-limit: more time for {}", runtime.left_out.join(", ")));
+        let steps = count(runtime.left_out.len(), "step");
+        hints.push(format!("--time-limit: a longer one, {steps} had no time (-v)"));
     }
     hints
 }

@@ -43,7 +43,10 @@ fn judged(certificate: &Certificate, plans: Plans, order: OrderMode, objective: 
         };
     }
     match (&certificate.evidence, certificate.objective) {
-        (None, _) if is_optimal => "optimal: every op runs once".to_owned(),
+        (None, _) if is_optimal => match plans {
+            Plans::OfWholeOps => "optimal: every op runs once".to_owned(),
+            Plans::InTheseTiles => "every op runs once in these tiles; others may be better".to_owned(),
+        },
         (Some(_), _) if is_optimal => {
             let better = match objective {
                 Objective::Time => "adds less time",
@@ -121,6 +124,17 @@ mod tests {
         insta::assert_snapshot!(by(Evidence::solver("CP-SAT", 0.0)), @"optimal: no plan of whole ops in this order adds less time (proved by CP-SAT); found by `auto/exact`");
         insta::assert_snapshot!(by(Evidence::solver("HiGHS", 1e-6)), @"optimal: no plan of whole ops in this order adds less time (by HiGHS, within a tolerance of 1e-6); found by `auto/exact`");
         insta::assert_snapshot!(said(1_000, BoundCovers::AllPlans, None, StopReason::Converged), @"optimal: every op runs once; found by `auto/exact`");
+    }
+
+    #[test]
+    fn a_plan_without_recomputes_is_optimal_for_its_tiles_alone() {
+        let certificate = certificate(1_000, BoundCovers::AllPlans, None, StopReason::Converged);
+        let judged = |plans| judged(&certificate, plans, OrderMode::Fixed, Objective::Time);
+        assert_eq!(judged(Plans::OfWholeOps), "optimal: every op runs once");
+        assert_eq!(
+            judged(Plans::InTheseTiles),
+            "every op runs once in these tiles; others may be better"
+        );
     }
 
     #[test]
