@@ -69,10 +69,11 @@ fn watch(py: Python<'_>, command: &Command, call: &Call, progress: Option<&Bound
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
         }
         if let (Some(progress), Some(now)) = (progress, call.progress()) {
-            let news = Some((now.doing.clone(), now.best));
+            let has_result = call.has_result();
+            let news = Some((now.doing.clone(), now.best, has_result));
             if news != told {
                 told = news;
-                if is_false(&tell(progress, &now)?) {
+                if is_false(&tell(progress, &now, has_result)?) {
                     call.cancel();
                 }
             }
@@ -81,7 +82,7 @@ fn watch(py: Python<'_>, command: &Command, call: &Call, progress: Option<&Bound
 }
 
 /// Calls `progress`.
-fn tell<'py>(progress: &Bound<'py, PyAny>, now: &Snapshot) -> PyResult<Bound<'py, PyAny>> {
+fn tell<'py>(progress: &Bound<'py, PyAny>, now: &Snapshot, has_result: bool) -> PyResult<Bound<'py, PyAny>> {
     let keywords = PyDict::new(progress.py());
     keywords.set_item("elapsed", now.elapsed.as_secs_f64())?;
     keywords.set_item("used", now.used.as_secs_f64())?;
@@ -90,6 +91,7 @@ fn tell<'py>(progress: &Bound<'py, PyAny>, now: &Snapshot) -> PyResult<Bound<'py
     keywords.set_item("peak_bytes", now.best.map(|best| best.peak))?;
     keywords.set_item("overhead_percent", now.best.and_then(|best| best.overhead))?;
     keywords.set_item("bound_percent", now.best.and_then(|best| best.bound))?;
+    keywords.set_item("has_result", has_result)?;
     progress.call((), Some(&keywords))
 }
 

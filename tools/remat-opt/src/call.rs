@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::args::Talk;
 use crate::cli::Cli;
@@ -38,6 +39,12 @@ impl Call {
         interrupt::raise(&self.0);
     }
 
+    /// Whether the command has a checked result to give if it is ended now.
+    #[must_use]
+    pub fn has_result(&self) -> bool {
+        self.0.has_result.load(Ordering::SeqCst)
+    }
+
     /// How far the command is; `None` where it does not say.
     #[must_use]
     pub fn progress(&self) -> Option<Snapshot> {
@@ -65,7 +72,6 @@ fn execute(arguments: Vec<OsString>) {
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
-    use std::sync::atomic::Ordering;
 
     use super::*;
 

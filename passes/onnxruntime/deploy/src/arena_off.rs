@@ -70,7 +70,7 @@ impl Deployment {
             overhead_percent: measured.unwrap_or_else(|| self.arena_off_overhead_percent()),
             is_measured: measured.is_some(),
             most_percent: self.most_overhead.map(|millionths| millionths as f64 / 10_000.0),
-            growth: on.zip(off),
+            growth: on.most_beside(off),
         })
     }
 }

@@ -66,7 +66,7 @@ pub use layout::Padding;
 pub use offer::offer;
 pub use open::{open_for_plan, order_for_plan, padding};
 pub use original::{open_model, with_baseline};
-pub use peaks::{Basis, HigherPeak, Measured, Missed, Peak};
+pub use peaks::{Basis, Growth, HigherPeak, Measured, Missed, Peak};
 pub use remat_onnxruntime_lower::{OrderHint, Shapes};
 pub use remat_onnxruntime_observe::{
     ArenaCase, ArenaCaseReport, ArenaPlanError, ArenaPlanRequest, ArenaPlanned, ProfileRequest, Setting, SettingBytes,

@@ -122,14 +122,40 @@ impl Measured {
         }
     }
 
-    /// By how much the process grows at most with arena and pattern off, and where nothing is set: in any run, as far as that was measured.
+    /// Growth of the process with arena and pattern off, and where nothing is set.
     #[must_use]
-    pub fn growth(&self) -> [Option<u64>; 2] {
-        let most = |first: Option<u64>, later: Option<u64>| Some(first?.max(later.unwrap_or(0)));
+    pub fn growth(&self) -> [Growth; 2] {
+        let growth = |first, later| Growth { first, later };
         [
-            most(self.exact_resident_first_bytes, self.exact_resident_later_bytes),
-            most(self.resident_first_bytes, self.resident_later_bytes),
+            growth(self.exact_resident_first_bytes, self.exact_resident_later_bytes),
+            growth(self.resident_first_bytes, self.resident_later_bytes),
         ]
+    }
+}
+
+/// By how many bytes a process grows, as far as that was measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Growth {
+    /// In the first run.
+    pub first: Option<u64>,
+    /// At most in later ones.
+    pub later: Option<u64>,
+}
+
+impl Growth {
+    /// The most by which this process and another one grow: in any run where later ones of both were measured, else in the first. Runs of one
+    /// kind are never held against those of another.
+    #[must_use]
+    pub fn most_beside(self, other: Self) -> Option<(u64, u64)> {
+        let first = self.first.zip(other.first)?;
+        let later = self.later.zip(other.later).unwrap_or(first);
+        Some((first.0.max(later.0), first.1.max(later.1)))
+    }
+
+    /// Whether later runs of both were measured.
+    #[must_use]
+    pub fn knows_later_runs_beside(self, other: Self) -> bool {
+        self.later.is_some() && other.later.is_some()
     }
 }
 

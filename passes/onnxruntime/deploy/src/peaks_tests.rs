@@ -62,3 +62,20 @@ fn that_a_figure_is_predicted_only_is_said() {
     let text = rejection.unwrap().to_string();
     assert!(text.ends_with("(predicted, not measured)"), "{text}");
 }
+
+#[test]
+fn growth_in_later_runs_is_held_against_growth_in_later_runs_alone() {
+    let growth = |first, later| Growth {
+        first: Some(first),
+        later,
+    };
+    let original = growth(18, Some(31));
+    assert_eq!(original.most_beside(growth(11, Some(12))), Some((31, 12)));
+    assert_eq!(original.most_beside(growth(11, None)), Some((18, 11)));
+    assert!(!original.knows_later_runs_beside(growth(11, None)));
+    let unknown = Growth {
+        first: None,
+        later: Some(3),
+    };
+    assert_eq!(original.most_beside(unknown), None);
+}

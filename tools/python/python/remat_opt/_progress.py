@@ -23,6 +23,8 @@ class Progress(NamedTuple):
     """Time that it adds to the model as it is, in per cent."""
     bound_percent: float | None
     """Time that every plan adds, as far as that is proved, in per cent."""
+    has_result: bool
+    """Whether a checked result is there if the call ends now; where it ends before, it raises `LimitError`."""
 
 
 ProgressCallback = Callable[[Progress], object]

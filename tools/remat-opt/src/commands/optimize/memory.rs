@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use remat::{BaselineOf, Solution};
-use remat_onnxruntime_deploy::{ArenaPlanned, Deployment, Measured, Missed, Setting, SettingsTried};
+use remat_onnxruntime_deploy::{ArenaPlanned, Deployment, Growth, Missed, Setting, SettingsTried};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -26,6 +26,9 @@ pub(super) struct Memory {
     pub(super) most: BeforeAfter,
     /// What both figures are.
     pub(super) of: Measure,
+    /// Whether they are of the first run alone, because later runs of one of the two were not measured.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_first_run_only: bool,
     /// Growth of the process in the first run; absent where it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_run: Option<BeforeAfter>,
@@ -91,10 +94,13 @@ impl Memory {
         let Some(check) = &found.check else { return heap };
         let [original_off, original] = check.before.growth();
         let [off, stock] = check.after.growth();
-        let (of, growth) = match session {
+        let (of, before, after) = match session {
             Session { plan: Some(plan), .. } => {
-                let after = plan.resident_first_bytes.max(plan.resident_later_bytes);
-                (Measure::GrowthArenaPlan, original.zip(after))
+                let after = Growth {
+                    first: plan.resident_first_bytes,
+                    later: plan.resident_later_bytes,
+                };
+                (Measure::GrowthArenaPlan, original, after)
             }
             Session {
                 settings: Some(settings),
@@ -105,16 +111,23 @@ impl Memory {
                     Setting::Default => Measure::GrowthDefaultSession,
                     _ => Measure::GrowthSettings,
                 };
-                (of, original.zip(best.and_then(|best| best.measured.growth())))
+                let after = Growth {
+                    first: best.and_then(|best| best.measured.resident_first_bytes),
+                    later: best.and_then(|best| best.measured.resident_later_bytes),
+                };
+                (of, original, after)
             }
-            Session { arena: true, .. } => (Measure::GrowthDefaultSession, original.zip(stock)),
-            Session { arena: false, .. } => (Measure::GrowthArenaOff, original_off.zip(off)),
+            Session { arena: true, .. } => (Measure::GrowthDefaultSession, original, stock),
+            Session { arena: false, .. } => (Measure::GrowthArenaOff, original_off, off),
         };
-        let Some((before, after)) = growth else { return heap };
-        let first = |measured: &Measured| measured.resident_later_bytes.and(measured.resident_first_bytes);
+        let has_later = before.knows_later_runs_beside(after);
         let is_default = of == Measure::GrowthDefaultSession && session.settings.is_none();
-        let first_run = first(&check.before).zip(first(&check.after)).filter(|_| is_default);
+        let first_run = before.first.zip(after.first).filter(|_| is_default && has_later);
+        let Some((before, after)) = before.most_beside(after) else {
+            return heap;
+        };
         Self {
+            is_first_run_only: !has_later,
             first_run: first_run.map(|(before_bytes, after_bytes)| BeforeAfter {
                 before_bytes,
                 after_bytes,
@@ -145,6 +158,7 @@ impl Memory {
                 after_bytes,
             },
             of,
+            is_first_run_only: false,
             first_run: None,
             buffers: None,
         }
@@ -152,7 +166,11 @@ impl Memory {
 
     /// What the original takes, in words.
     pub(super) fn before(&self) -> String {
-        format!("the original takes {} ({})", bytes(self.most.before_bytes), self.of)
+        format!(
+            "the original takes {} ({})",
+            bytes(self.most.before_bytes),
+            self.measure()
+        )
     }
 
     /// Whether these are figures of plans, beside a model that takes `baseline` bytes as it is.
@@ -172,7 +190,17 @@ impl Memory {
             Ordering::Greater => "nothing gained: ",
         };
         let change = change(before_bytes, after_bytes).map_or_else(String::new, |change| format!("   {change}"));
-        format!("{gain}{}{change}   {}", pair(before_bytes, after_bytes), self.of)
+        format!("{gain}{}{change}   {}", pair(before_bytes, after_bytes), self.measure())
+    }
+
+    /// What the first figures are, in words.
+    fn measure(&self) -> String {
+        let runs = if self.is_first_run_only {
+            " in the first run"
+        } else {
+            ""
+        };
+        format!("{}{runs}", self.of)
     }
 
     /// The other figures, in words, where there are any.
@@ -255,6 +283,19 @@ mod tests {
         assert_eq!(
             (&json["after_bytes"], &json["buffers"]["after_bytes"]),
             (&(11 * MIB).into(), &(7 * MIB).into())
+        );
+    }
+
+    #[test]
+    fn what_is_known_of_the_first_run_alone_says_so() {
+        let memory = Memory {
+            is_first_run_only: true,
+            ..Memory::of(Measure::GrowthDefaultSession, 18 * MIB, 11 * MIB)
+        };
+        let line = memory.line();
+        assert!(
+            line.ends_with("growth of the process, default session, measured in the first run"),
+            "{line}"
         );
     }
 
