@@ -69,10 +69,10 @@ test-torch:
 		elif ! ls target/test-wheels/*.whl >/dev/null 2>&1; then echo "SKIPPED: there is no wheel, remat_opt.torch is not tested"; $(call UNLESS_REQUIRED,wheel); \
 		else $(PYTHON) -m zipfile -e target/test-wheels/*.whl target/torch && PYTHONPATH=target/torch $(PYTEST) test/torch; fi
 
-# Builds target/debug/remat-opt along with the plugin.
+# Builds target/debug/remat-opt along with the plugin: all that the Rust tests build, so that cargo chooses the same features and compiles nothing again.
 test-mlir:
 	cmake -G Ninja -S . -B target/mlir -DMLIR_DIR=$(LLVM)/lib/cmake/mlir -DREMAT_CARGO_PROFILE=dev \
-		"-DREMAT_CARGO_SELECTION=--package=remat-plugin;--package=remat-opt;$(subst --features ,--features=,$(ALL_FEATURES))"
+		"-DREMAT_CARGO_SELECTION=--workspace;--lib;--bins;--tests;$(subst --features ,--features=,$(ALL_FEATURES))"
 	cmake --build target/mlir --target check-remat
 
 # The documentation as a site in target/site. A link that leads nowhere fails it.

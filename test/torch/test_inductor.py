@@ -57,7 +57,7 @@ def test_steps_take_what_is_promised():
     assert step["error"] <= CLOSE
     assert report["fallback"] is None
     assert report["gradients"] in ("close", "same bits")
-    assert abs(report["predicted_bytes"] - report["measured_bytes"]) <= 0.05 * report["measured_bytes"]
+    assert abs(report["predicted_bytes"] - report["measured_bytes"]) <= 0.05 * report["measured_bytes"], report
 
 
 def test_without_a_meter_the_tensors_are_counted():
