@@ -412,6 +412,18 @@ def test_the_second_process_finds_the_plan(monkeypatch):
     assert equal(mine, plain)
 
 
+def test_a_limit_of_steps_ends_the_search_at_the_same_plan(monkeypatch, tmp_path):
+    monkeypatch.setattr(_measure, "_measured", lambda calls, device: dict.fromkeys(calls, "it is not measured"))
+    found = []
+    for number, steps in enumerate((20_000, 20_000, 100)):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(number)))
+        torch._dynamo.reset()
+        (report,) = train(*small(), step_limit=steps, strict=True)[2].reports
+        found.append((report.promised_bytes, report.overhead, report.recomputes))
+    one, same, shorter = found
+    assert one == same and one[0] < shorter[0]
+
+
 def test_reports_say_what_is_promised():
     model, x = small()
     _, _, backend = train(model, x, memory="70%")
