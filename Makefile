@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build wheel test test-nightly test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
+.PHONY: all build wheel test test-nightly test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet docs setup deny clean
 
 all: build
 
@@ -137,11 +137,6 @@ bench-zoo: setup
 # Energy, memory and time with a second memory, on the networks and devices of the POET paper.
 bench-poet:
 	$(BENCH) poet --time $(or $(TIME),10) --models test/models,$(or $(MODELS),../shared/models) $(WRITE)
-
-# What loading the plugin and running its pass take beside searching.
-bench-mlir:
-	$(CARGO) build --release -p remat-plugin --features llvm
-	python3 test/mlir/bench/targets.py target/release/libremat.so
 
 # Licences, duplicate and unwanted crates, sources; known flaws where the database of them can be fetched. Installs the program once, among
 # cargo's own, and unoptimized: it runs for seconds.

@@ -41,7 +41,7 @@ class Classifier(nn.Module):
         return nn.functional.cross_entropy(self.head(self.body(tokens).mean(1)), labels)
 
 
-def train(batch, memory, planned, device, steps):
+def train(batch, memory, planned, device, steps, time_limit):
     """Trains some steps within so many bytes, and gives the loss and the time of the fastest step."""
     torch.manual_seed(0)
     model = Classifier().to(device)
@@ -52,7 +52,7 @@ def train(batch, memory, planned, device, steps):
     if planned:
         import remat_opt.torch
 
-        backend = remat_opt.torch.backend(memory, inner="aot_eager")
+        backend = remat_opt.torch.backend(memory, inner="aot_eager", time_limit=time_limit)
         step = torch.compile(model, backend=backend)
     held = sum(one.nbytes for one in (*model.parameters(), images, labels))
     seconds = []
@@ -88,12 +88,14 @@ def main():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--memory", type=int, default=400, help="megabytes of the step, parameters and images among them")
     parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--time-limit", type=float, default=10, help="seconds to search for a plan")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--only", choices=["as-it-is", "planned"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.only:
         memory, planned = arguments.memory * 1_000_000, arguments.only == "planned"
-        print(json.dumps(train(arguments.batch, memory, planned, arguments.device, arguments.steps)))
+        found = train(arguments.batch, memory, planned, arguments.device, arguments.steps, arguments.time_limit)
+        print(json.dumps(found))
         return
     for which in ("as-it-is", "planned"):
         line = [sys.executable, *sys.argv, "--only", which]

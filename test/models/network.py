@@ -24,6 +24,7 @@ class Network:
         self.inputs = []
         self.outputs = []
         self.weights = []
+        self.functions = []
         self.facts = {}
         self.random = np.random.default_rng(20)
 
@@ -65,17 +66,25 @@ class Network:
         """States what has to be given with `--dim`, in the metadata of the model."""
         self.facts["test.dims"] = " ".join(f"{name}={number}" for name, number in dims.items())
 
+    def graph(self):
+        return helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.weights)
+
     def proto(self):
-        """The model, checked."""
-        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.weights)
-        imports = [helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
-        model = helper.make_model(graph, opset_imports=imports, producer_name=self.producer, ir_version=self.ir_version)
+        """The model."""
+        model = helper.make_model(
+            self.graph(),
+            opset_imports=[helper.make_opsetid(domain, version) for domain, version in self.opsets.items()],
+            functions=self.functions,
+            producer_name=self.producer,
+            ir_version=self.ir_version,
+        )
         helper.set_model_props(model, self.facts)
-        onnx.checker.check_model(model, full_check=True)
         return model
 
     def save(self, folder):
-        """Writes `NAME.onnx` into the folder and says so."""
+        """Writes the model, checked, as `NAME.onnx` into the folder and says so."""
         path = pathlib.Path(folder) / f"{self.name}.onnx"
-        path.write_bytes(self.proto().SerializeToString(deterministic=True))
+        model = self.proto()
+        onnx.checker.check_model(model, full_check=True)
+        path.write_bytes(model.SerializeToString(deterministic=True))
         print(f"{path}: {len(self.nodes)} nodes, {path.stat().st_size} bytes")

@@ -14,7 +14,7 @@ from matrix_lab import Lab
 
 def pytest_generate_tests(metafunc):
     if "model" in metafunc.fixturenames:
-        params = [pytest.param(m, id=m.stem) for m in models.OWN + models.SHARED]
+        params = [pytest.param(m, id=m.stem) for m in models.OWN + models.LARGER]
         if not models.SHARED:
             params.append(pytest.param(None, id="shared-models"))
         metafunc.parametrize("model", params, scope="module")
@@ -64,10 +64,12 @@ def lab(request, remat_opt, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory):
-    """The wheel in an empty environment."""
+    """The wheel in an empty environment, one for all processes of the tests."""
     packages = ["networkx", "ray", "nbclient", "ipykernel"]
     pinned = [package for package in packages if wheel.is_pinned(package)]
-    return wheel.Environment(tmp_path_factory.mktemp("wheel") / "venv", *pinned)
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    return wheel.Environment(shared / "wheel", *pinned)
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,6 @@ class Lab:
         self.rewritten = {}
 
     def __enter__(self):
-        generate(self.folder)
         return self
 
     def __exit__(self, *_):
@@ -44,6 +43,7 @@ class Lab:
 
     def prepare(self, pairs):
         """Starts on pairs of a model and a variant."""
+        generate(self.folder, [case.name for case, _ in pairs])
         for case, variant in pairs:
             if case not in self.originals:
                 self.originals[case] = self.executor.submit(self.measure_original, case)

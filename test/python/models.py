@@ -19,13 +19,16 @@ LIGHT = sorted(
     if path.stem not in HEAVY
 )
 """Well-known networks of the `onnx` package, their weights filled with one number each."""
-LIGHTEST = LIGHT if need.NIGHTLY else [path for path in LIGHT if path.stem in ("light_shufflenet", "light_squeezenet")]
+LIGHTEST = LIGHT if need.NIGHTLY else [path for path in LIGHT if path.stem == "light_squeezenet"]
 """Those of them that every change is tested with."""
+LARGER = SHARED if need.NIGHTLY else [path for path in SHARED if path.stem == "unet_infer"]
+"""Those of the larger models that every change is tested with."""
 
 sys.path.insert(0, str(ROOT / "test" / "models"))
 from generate_matrix import BUILDERS, generate  # noqa: E402
+from network import Network  # noqa: E402
 
-__all__ = ["BUILDERS", "FEATURES", "LIGHT", "OWN", "ROOT", "SHARED", "Facts", "generate"]
+__all__ = ["BUILDERS", "FEATURES", "LARGER", "LIGHT", "LIGHTEST", "OWN", "ROOT", "SHARED", "Facts", "Network", "generate"]
 
 
 class Facts:

@@ -10,6 +10,7 @@ import threading
 import time
 
 import models
+import need
 import numpy as np
 import onnx
 import onnxruntime as ort
@@ -17,6 +18,8 @@ import pytest
 from arena import Arena, Model, bits, options
 
 THREADS = (1, 2, 4)
+TRIED = THREADS if need.NIGHTLY else (1, 4)
+SESSIONS = 500 if need.NIGHTLY else 100
 SMALL = models.ROOT / "test" / "models" / "mlp_tiny_train.onnx"
 OTHER = models.ROOT / "test" / "models" / "unet_tiny_train.onnx"
 
@@ -84,13 +87,13 @@ def is_exact(out, report, threads):
     assert arena["resident_first_bytes"] <= 1.02 * predicted + 3_000_000, arena
 
 
-@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("threads", TRIED)
 @pytest.mark.parametrize("network", models.OWN + models.LIGHTEST, ids=lambda path: path.stem)
 def test_every_run_of_a_model_as_it_came_follows_the_plan(network, planned, threads):
     is_exact(*planned(network, "--budget", "none"), threads)
 
 
-@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("threads", TRIED)
 @pytest.mark.parametrize("own", models.OWN, ids=lambda path: path.stem)
 def test_every_run_of_a_written_file_follows_the_plan(own, planned, threads):
     is_exact(*planned(own), threads)
@@ -150,14 +153,14 @@ def test_outputs_may_be_held_and_blocks_go_with_the_session(planned):
 def sessions_without_weights_come_and_go(path, plan, library):
     # Nothing that the runtime allocates shows that such a session is gone.
     expected = Model(path)
-    for _ in range(500):
+    for _ in range(SESSIONS):
         session = ort.InferenceSession(str(path), options(library, plan), providers=["CPUExecutionProvider"])
         outputs = session.run(None, expected.feed)
         assert bits(outputs) == expected.expected
         del session, outputs
         gc.collect()
         assert Arena(library).figures()["blocks"] <= 1
-    is_followed(library, 500)
+    is_followed(library, SESSIONS)
     # That of the last one goes when nobody used it for a while.
     while Arena(library).figures()["blocks"] > 0:
         time.sleep(0.05)

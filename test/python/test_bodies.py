@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from runtime import Settings, inputs, session
 
+EFFORT = ["--step-limit", "20000", "--threads", "1", "--time-limit", "10m"]
+"""The same work on every machine, whatever else runs there."""
 BODIES = sorted((models.ROOT / "test" / "models" / "bodies").glob("*.onnx"))
 
 
@@ -21,7 +23,7 @@ def bits(path, level, scale):
 @pytest.mark.parametrize("path", BODIES, ids=lambda path: path.stem)
 def test_subgraphs_keep_their_bits_and_their_promise(path, level, remat_opt, tmp_path):
     out, plan = tmp_path / "out.onnx", tmp_path / "plan.json"
-    run = remat_opt(path, "-o", out, "--budget", "60%", "--level", level, "--emit-plan", plan, "--format", "json")
+    run = remat_opt(path, "-o", out, "--budget", "60%", "--level", level, *EFFORT, "--emit-plan", plan, "--format", "json")
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout)
     assert report["bodies"] and all(body["bytes"] < body["bytes_before"] for body in report["bodies"])
@@ -40,7 +42,7 @@ def test_subgraphs_keep_their_bits_and_their_promise(path, level, remat_opt, tmp
 def test_a_plan_of_a_subgraph_that_is_wrong_is_rejected_by_its_rule(remat_opt, tmp_path):
     plan = tmp_path / "plan.json"
     path = models.ROOT / "test" / "models" / "bodies" / "loop.onnx"
-    run = remat_opt(path, "-o", plan, "--budget", "min")
+    run = remat_opt(path, "-o", plan, "--budget", "min", *EFFORT)
     assert run.returncode == 0, run.stderr
     document = json.loads(plan.read_text())
     steps = document["bodies"][0]["plan"]["steps"]

@@ -57,7 +57,7 @@ def test_the_step_of_the_action_writes_outputs_and_a_summary(environment, tmp_pa
         "MODEL": str(MODEL),
         "OUTPUT": str(tmp_path / "small.onnx"),
         "BUDGET": budget,
-        "ARGUMENTS": "--time-limit 3s --fission off",
+        "ARGUMENTS": " ".join(map(str, [*wheel.LIMITS, "--fission", "off"])),
         "GITHUB_OUTPUT": str(tmp_path / "outputs"),
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
     }

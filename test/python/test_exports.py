@@ -81,12 +81,12 @@ def test_nothing_of_the_signature_or_the_weights_is_lost(rewritten):
     assert list(before.metadata_props) == [entry for entry in after.metadata_props if entry.key not in ours]
 
 
-@pytest.mark.parametrize("order", ["fixed", "free"])
-def test_each_feature_survives_the_recompute_of_what_it_touches(feature, order, remat_opt, tmp_path):
+def test_each_feature_is_valid_after_the_recompute_of_what_it_touches(feature, remat_opt, tmp_path):
+    """`passes/onnxruntime/run/tests` compare the bits, in the order of the model and in others."""
     before = onnx.load(str(feature), load_external_data=False)
     facts = Facts(feature)
     out = tmp_path / "out.onnx"
-    arguments = ["--target", "onnx", "--order", order, *EFFORT, *facts.arguments]
+    arguments = ["--target", "onnx", "--order", "fixed", *EFFORT, *facts.arguments]
     for budget in ("60%", "70%", "80%", "90%"):
         run = remat_opt(feature, "-o", out, "--budget", budget, *arguments)
         if run.returncode == 0:
@@ -95,16 +95,12 @@ def test_each_feature_survives_the_recompute_of_what_it_touches(feature, order, 
     assert run.returncode == 0, run.stderr
 
     after = onnx.load(str(out), load_external_data=False)
-    if order == "fixed":
-        # In another order there may be no need to.
-        assert facts.recomputed <= set(origins(after))
+    assert facts.recomputed <= set(origins(after))
     assert not facts.never & set(origins(after))
     read = read_names(after.graph.node)
     assert all(read & set(n.output) for n in after.graph.node if origin(n) in facts.recomputed)
     # Shape inference of `onnx` knows sparse initializers in `Constant` only.
     onnx.checker.check_model(str(out), full_check=not before.graph.sparse_initializer)
-    assert bits(out, "off", "priority", facts.dims) == bits(feature, "off", "priority", facts.dims)
-    assert bits(out, "all", dims=facts.dims) == bits(feature, "all", dims=facts.dims)
 
 
 def test_each_feature_keeps_its_bits_where_it_is_made_for_the_runtime(feature, remat_opt, tmp_path):

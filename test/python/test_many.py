@@ -24,7 +24,7 @@ def test_models_times_budgets_run_in_processes_and_are_not_run_again(environment
         + """
 seen = []
 problem = remat_opt.Problem.load(sys.argv[1])
-jobs = remat_opt.sweep_many({"chain": problem, "mlp": sys.argv[2]}, ["80%", 0.6, 1000], output=sys.argv[3], time_limit=3, progress=seen.append, workers=2)
+jobs = remat_opt.sweep_many({"chain": problem, "mlp": sys.argv[2]}, ["80%", 0.6, 1000], output=sys.argv[3], **SEARCH, progress=seen.append, workers=2)
 print(json.dumps({"jobs": shown(jobs), "seen": len(seen), "html": jobs._repr_html_(), "failed": len(jobs.failed),
     "why": str(jobs.failed[0].error)}))"""
     )
@@ -65,9 +65,9 @@ class Loses(Executor):
         future.set_result(call(*arguments))
         return future
 once, always = Loses(1), Loses(100)
-jobs = remat_opt.sweep_many([sys.argv[1]], ["60%", 1000], executor=once, time_limit=3)
+jobs = remat_opt.sweep_many([sys.argv[1]], ["60%", 1000], executor=once, **SEARCH)
 lost = remat_opt.sweep_many([sys.argv[1]], ["60%"], executor=always, retries=1, output=sys.argv[2])
-later = remat_opt.sweep_many([sys.argv[1]], ["60%"], executor=Loses(0), output=sys.argv[2], time_limit=3)
+later = remat_opt.sweep_many([sys.argv[1]], ["60%"], executor=Loses(0), output=sys.argv[2], **SEARCH)
 try:
     remat_opt.sweep_many([sys.argv[1], sys.argv[1]], ["60%"])
     named = None
@@ -95,7 +95,7 @@ class Kills(remat_opt.Problem):
     def __reduce__(self):
         return eval, ("__import__('os')._exit(9)",)
 whole = remat_opt.Problem.load(sys.argv[1])
-jobs = remat_opt.sweep_many({"kills": Kills(whole.document), "whole": whole}, ["60%"], retries=1, time_limit=3)
+jobs = remat_opt.sweep_many({"kills": Kills(whole.document), "whole": whole}, ["60%"], retries=1, **SEARCH)
 print(json.dumps([shown(jobs), str(jobs[0].error)]))""",
         CHAIN,
     )
@@ -130,7 +130,7 @@ import logging, os, ray, remat_opt.cluster
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False, object_store_memory=80 << 20)
 with remat_opt.cluster.RayExecutor(num_cpus=1) as executor:
     workers = {future.result() for future in [executor.submit(os.getpid) for _ in range(4)]}
-    jobs = remat_opt.sweep_many({"chain": sys.argv[1], "mlp": sys.argv[2]}, ["80%", "60%", 1000], executor=executor, output=sys.argv[3], time_limit=3)
+    jobs = remat_opt.sweep_many({"chain": sys.argv[1], "mlp": sys.argv[2]}, ["80%", "60%", 1000], executor=executor, output=sys.argv[3], **SEARCH)
     lost = executor.submit(os._exit, 1)
     try:
         lost.result()

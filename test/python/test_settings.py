@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import models
+import need
 import pytest
 from meter import preloaded
 
@@ -65,7 +66,7 @@ def are_close(one, other):
     return abs(one - other) <= TOLERANCE_SHARE * max(one, other) + TOLERANCE_BYTES
 
 
-@pytest.mark.parametrize("network", models.OWN + models.SHARED[-2:-1], ids=lambda path: path.stem)
+@pytest.mark.parametrize("network", models.OWN + (models.SHARED[-2:-1] if need.NIGHTLY else []), ids=lambda path: path.stem)
 def test_the_recommended_program_takes_what_is_printed(network, remat_opt, tmp_path):
     out, program = tmp_path / "out.onnx", tmp_path / "session.py"
     arguments = ["--budget", "none", "--settings", "--emit-settings", program, "--step-limit", "500", "--threads", "1", "--time-limit", "10m", "--format", "json"]

@@ -6,37 +6,29 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
+from models import Network
 from onnx import TensorProto, helper, numpy_helper
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 FAST = ["--step-limit", "300", "--threads", "1", "--time-limit", "10m", "--format", "json"]
 
 
-class Builder:
+class Builder(Network):
     """A model, node by node."""
 
     def __init__(self, inputs, outputs):
-        self.random = np.random.default_rng(0)
-        self.nodes, self.weights = [], []
-        self.inputs = [helper.make_tensor_value_info(name, kind, dims) for name, kind, dims in inputs]
-        self.outputs = [helper.make_tensor_value_info(name, kind, dims) for name, kind, dims in outputs]
-
-    def node(self, kind, operands, result, **attributes):
-        results = result if isinstance(result, list) else [result]
-        self.nodes.append(helper.make_node(kind, operands, results, name=f"{kind}_{len(self.nodes)}", **attributes))
-        return result
+        super().__init__("g")
+        for name, kind, dims in inputs:
+            self.input(name, dims, kind)
+        for name, kind, dims in outputs:
+            self.output(name, dims, kind)
 
     def weight(self, name, *dims):
         values = self.random.standard_normal(dims) / np.sqrt(max(1, np.prod(dims[1:])))
         return self.constant(name, values.astype(np.float32))
 
-    def constant(self, name, values):
-        self.weights.append(numpy_helper.from_array(np.asarray(values), name))
-        return name
-
     def save(self, path):
-        graph = helper.make_graph(self.nodes, "g", self.inputs, self.outputs, self.weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        model = self.proto()
         onnx.checker.check_model(model)
         onnx.save(model, path)
         return path
@@ -45,9 +37,9 @@ class Builder:
 def products(path):
     """Rows of a batch through wide layers."""
     b = Builder([("x", FLOAT, ["n", 64])], [("y", FLOAT, ["n", 17])])
-    h = b.node("Tanh", [b.node("MatMul", ["x", b.weight("w0", 64, 1027)], "a")], "b")
-    h = b.node("Sigmoid", [b.node("MatMul", [h, b.weight("w1", 1027, 515)], "c")], "d")
-    b.node("Gemm", [h, b.weight("w2", 515, 17), b.weight("bias", 17)], "y")
+    h = b.op("Tanh", [b.op("MatMul", ["x", b.weight("w0", 64, 1027)], "a")], "b")
+    h = b.op("Sigmoid", [b.op("MatMul", [h, b.weight("w1", 1027, 515)], "c")], "d")
+    b.op("Gemm", [h, b.weight("w2", 515, 17), b.weight("bias", 17)], "y")
     return b.save(path), {"n": 256}, [{"n": n} for n in (1, 2, 255, 257, 400)]
 
 
@@ -55,31 +47,31 @@ def texts(path):
     """A transformer of two layers; heads are made by shapes that are computed."""
     heads, width = 4, 64
     b = Builder([("ids", INT64, ["batch", "seq"])], [("y", FLOAT, ["batch", "seq", width])])
-    h = b.node("Gather", [b.weight("words", 32, width), "ids"], "h")
-    shape = b.node("Shape", ["ids"], "shape")
+    h = b.op("Gather", [b.weight("words", 32, width), "ids"], "h")
+    shape = b.op("Shape", ["ids"], "shape")
     parts = [b.constant("heads", np.array([heads, width // heads])), b.constant("width", np.array([width]))]
-    split = b.node("Concat", [shape, parts[0]], "to_heads", axis=0)
-    joined = b.node("Concat", [shape, parts[1]], "to_width", axis=0)
+    split = b.op("Concat", [shape, parts[0]], "to_heads", axis=0)
+    joined = b.op("Concat", [shape, parts[1]], "to_width", axis=0)
     scale = b.constant("scale", np.float32(0.25))
     for layer in range(2):
         def name(what, layer=layer):
             return f"{what}{layer}"
 
         def by_head(what, perm, h=h, name=name):
-            made = b.node("MatMul", [h, b.weight(name(f"w{what}"), width, width)], name(what))
-            made = b.node("Reshape", [made, split], name(f"{what}_split"))
-            return b.node("Transpose", [made], name(f"{what}_heads"), perm=perm)
+            made = b.op("MatMul", [h, b.weight(name(f"w{what}"), width, width)], name(what))
+            made = b.op("Reshape", [made, split], name(f"{what}_split"))
+            return b.op("Transpose", [made], name(f"{what}_heads"), perm=perm)
 
         q, k, v = by_head("q", [0, 2, 1, 3]), by_head("k", [0, 2, 3, 1]), by_head("v", [0, 2, 1, 3])
-        scores = b.node("Mul", [b.node("MatMul", [q, k], name("qk")), scale], name("scores"))
-        read = b.node("MatMul", [b.node("Softmax", [scores], name("p"), axis=-1), v], name("pv"))
-        read = b.node("Reshape", [b.node("Transpose", [read], name("back"), perm=[0, 2, 1, 3]), joined], name("o"))
-        h = b.node("Add", [h, read], name("sum"))
+        scores = b.op("Mul", [b.op("MatMul", [q, k], name("qk")), scale], name("scores"))
+        read = b.op("MatMul", [b.op("Softmax", [scores], name("p"), axis=-1), v], name("pv"))
+        read = b.op("Reshape", [b.op("Transpose", [read], name("back"), perm=[0, 2, 1, 3]), joined], name("o"))
+        h = b.op("Add", [h, read], name("sum"))
         gains = [b.weight(name("g"), width), b.weight(name("s"), width)]
-        h = b.node("LayerNormalization", [h, *gains], name("ln"), axis=-1)
-        up = b.node("Relu", [b.node("MatMul", [h, b.weight(name("up"), width, 512)], name("u"))], name("ur"))
-        down = b.node("MatMul", [up, b.weight(name("down"), 512, width)], name("d"))
-        h = b.node("Add", [h, down], name("h") if layer == 0 else "y")
+        h = b.op("LayerNormalization", [h, *gains], name("ln"), axis=-1)
+        up = b.op("Relu", [b.op("MatMul", [h, b.weight(name("up"), width, 512)], name("u"))], name("ur"))
+        down = b.op("MatMul", [up, b.weight(name("down"), 512, width)], name("d"))
+        h = b.op("Add", [h, down], name("h") if layer == 0 else "y")
     sizes = [(1, 1), (1, 63), (4, 64), (2, 65), (3, 17)]
     return b.save(path), {"batch": 2, "seq": 64}, [{"batch": n, "seq": s} for n, s in sizes]
 
@@ -87,12 +79,12 @@ def texts(path):
 def images(path):
     """Convolutions on images whose height and width are open; one pads by itself, one pool rounds up."""
     b = Builder([("x", FLOAT, [1, 3, "h", "w"])], [("y", FLOAT, [1, 8])])
-    h = b.node("Conv", ["x", b.weight("w0", 32, 3, 3, 3)], "c0", pads=[1] * 4)
-    h = b.node("Conv", [b.node("Relu", [h], "r0"), b.weight("w1", 48, 32, 3, 3)], "c1", auto_pad="SAME_UPPER", strides=[2, 2])
-    h = b.node("MaxPool", [b.node("Relu", [h], "r1")], "m", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
-    h = b.node("Conv", [h, b.weight("w2", 8, 48, 1, 1)], "c2")
-    h = b.node("Resize", [h, "", b.constant("scales", np.array([1, 1, 2, 2], np.float32))], "up", mode="nearest")
-    b.node("ReduceMean", [h], "y", axes=[2, 3], keepdims=0)
+    h = b.op("Conv", ["x", b.weight("w0", 32, 3, 3, 3)], "c0", pads=[1] * 4)
+    h = b.op("Conv", [b.op("Relu", [h], "r0"), b.weight("w1", 48, 32, 3, 3)], "c1", auto_pad="SAME_UPPER", strides=[2, 2])
+    h = b.op("MaxPool", [b.op("Relu", [h], "r1")], "m", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    h = b.op("Conv", [h, b.weight("w2", 8, 48, 1, 1)], "c2")
+    h = b.op("Resize", [h, "", b.constant("scales", np.array([1, 1, 2, 2], np.float32))], "up", mode="nearest")
+    b.op("ReduceMean", [h], "y", axes=[2, 3], keepdims=0)
     return b.save(path), {"h": 96, "w": 80}, [{"h": h, "w": w} for h, w in ((95, 81), (97, 80), (33, 120), (160, 96))]
 
 
@@ -113,7 +105,7 @@ def loops(path):
     b.weight("wide", 32, 900)
     b.weight("narrow", 900, 32)
     trips, yes = b.constant("trips", np.int64(3)), b.constant("yes", np.bool_(True))
-    b.node("Loop", [trips, yes, "x"], "y", body=inner)
+    b.op("Loop", [trips, yes, "x"], "y", body=inner)
     return b.save(path), {"n": 128}, [{"n": n} for n in (1, 127, 129, 200)]
 
 
@@ -247,10 +239,10 @@ def test_a_model_takes_an_empty_batch_as_its_original_does(make, option, remat_o
 def segmented(path):
     """A head of 21 channels, enlarged to the size of the image: the runtime keeps it in blocks of 32."""
     b = Builder([("x", FLOAT, [1, 32, 24, 24])], [("y", FLOAT, [1, 21, 192, 192])])
-    h = b.node("Relu", [b.node("Conv", ["x", b.weight("w0", 32, 32, 3, 3)], "c0", pads=[1] * 4)], "r0")
-    h = b.node("Conv", [h, b.weight("w1", 21, 32, 1, 1)], "c1")
+    h = b.op("Relu", [b.op("Conv", ["x", b.weight("w0", 32, 32, 3, 3)], "c0", pads=[1] * 4)], "r0")
+    h = b.op("Conv", [h, b.weight("w1", 21, 32, 1, 1)], "c1")
     scales = b.constant("scales", np.array([1, 1, 8, 8], np.float32))
-    b.node("Resize", [h, "", scales], "y", mode="linear", coordinate_transformation_mode="half_pixel")
+    b.op("Resize", [h, "", scales], "y", mode="linear", coordinate_transformation_mode="half_pixel")
     return b.save(path)
 
 
@@ -285,17 +277,17 @@ def test_a_dimension_without_a_value_is_not_fixed(remat_opt, tmp_path):
 def detector(path):
     """Boxes that the data decides: those whose score is high are cut out and enlarged."""
     b = Builder([("x", FLOAT, [1, 16, 48, 48])], [("y", FLOAT, ["boxes", 32])])
-    h = b.node("Relu", [b.node("Conv", ["x", b.weight("w0", 32, 16, 3, 3)], "c0", pads=[1] * 4)], "r0")
-    scores = b.node("ReduceMax", [h], "scores", axes=[0, 1], keepdims=0)
-    found = b.node("NonZero", [b.node("Greater", [scores, b.constant("least", np.float32(2.0))], "high")], "found")
-    count = b.node("Gather", [b.node("Shape", [found], "dims"), b.constant("one", np.int64(1))], "count", axis=0)
-    pixels = b.node("Transpose", [found], "pixels", perm=[1, 0])
-    rows = b.node("GatherND", [b.node("Transpose", [h], "last", perm=[2, 3, 0, 1]), pixels], "rows")
-    rows = b.node("Squeeze", [rows, b.constant("axis", np.array([1]))], "flat")
+    h = b.op("Relu", [b.op("Conv", ["x", b.weight("w0", 32, 16, 3, 3)], "c0", pads=[1] * 4)], "r0")
+    scores = b.op("ReduceMax", [h], "scores", axes=[0, 1], keepdims=0)
+    found = b.op("NonZero", [b.op("Greater", [scores, b.constant("least", np.float32(2.0))], "high")], "found")
+    count = b.op("Gather", [b.op("Shape", [found], "dims"), b.constant("one", np.int64(1))], "count", axis=0)
+    pixels = b.op("Transpose", [found], "pixels", perm=[1, 0])
+    rows = b.op("GatherND", [b.op("Transpose", [h], "last", perm=[2, 3, 0, 1]), pixels], "rows")
+    rows = b.op("Squeeze", [rows, b.constant("axis", np.array([1]))], "flat")
     for layer, (width, out) in enumerate([(32, 700), (700, 700), (700, 32)]):
-        rows = b.node("MatMul", [rows, b.weight(f"v{layer}", width, out)], f"m{layer}")
-        rows = b.node("Tanh", [rows], f"t{layer}" if layer < 2 else "y")
-    b.node("Identity", [count], "seen")
+        rows = b.op("MatMul", [rows, b.weight(f"v{layer}", width, out)], f"m{layer}")
+        rows = b.op("Tanh", [rows], f"t{layer}" if layer < 2 else "y")
+    b.op("Identity", [count], "seen")
     return b.save(path)
 
 

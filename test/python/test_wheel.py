@@ -27,7 +27,7 @@ def test_the_main_job_gives_a_model_of_less_memory_with_the_same_bits(environmen
 import numpy, onnx, onnxruntime, pickle, pathlib
 model = onnx.load(sys.argv[1])
 seen = []
-result = remat_opt.optimize(model, "70%", time_limit=10, arena_plan=True, progress=seen.append)
+result = remat_opt.optimize(model, "70%", **SEARCH, arena_plan=True, progress=seen.append)
 moved = pickle.loads(pickle.dumps(result))
 path = result.path
 del result
@@ -69,7 +69,7 @@ def test_a_session_has_what_the_report_says_that_the_model_needs(environment):
     found = environment.python(
         """
 import onnxruntime
-result = remat_opt.optimize(sys.argv[1], "auto", level="basic", time_limit=5, settings=True)
+result = remat_opt.optimize(sys.argv[1], "auto", level="basic", **SEARCH, settings=True)
 options = onnxruntime.SessionOptions()
 session = result.session(options)
 needs = result.report["session"]
@@ -87,7 +87,7 @@ def test_the_program_and_the_module_are_one_command_line(environment, tmp_path):
     assert program == module
     assert "Makes neural networks fit into less memory" in program
     out = tmp_path / "small.onnx"
-    report = json.loads(environment.run("remat-opt", MODEL, "-o", out, "--time-limit", "5s", "--format", "json"))
+    report = json.loads(environment.run("remat-opt", MODEL, "-o", out, *wheel.LIMITS, "--format", "json"))
     assert out.exists()
     assert report["target"] == "ort"
     assert report["measured"] is not None
@@ -99,9 +99,9 @@ def test_models_are_inspected_verified_and_swept(environment, tmp_path):
         """
 import pickle
 report = remat_opt.inspect(sys.argv[1])
-result = remat_opt.optimize(sys.argv[1], "80%", time_limit=3, target="onnx", measure=False, page="optimized.html")
+result = remat_opt.optimize(sys.argv[1], "80%", **SEARCH, target="onnx", measure=False, page="optimized.html")
 checked = remat_opt.verify(sys.argv[1], result.plan, page="verified.html")
-front = remat_opt.sweep(sys.argv[1], ["90%", 0.8], time_limit=1, seed=1, page="front.html")
+front = remat_opt.sweep(sys.argv[1], ["90%", 0.8], **SEARCH, seed=1, page="front.html")
 again = pickle.loads(pickle.dumps(front))
 print(json.dumps({"inspect": report, "html": report._repr_html_(), "verify": checked, "chart": checked.chart[:4],
     "front": [point["budget"] for point in again["points"]], "drawing": "<svg" in again._repr_html_(), "plan": result.plan.peak_bytes}))""",
@@ -145,8 +145,8 @@ for at in range(8, 15):
     graph.add_edge(("op", at - 1), ("op", at))
     graph.add_edge(("op", 14 - at), ("op", at))
 problem = remat_opt.Problem.from_networkx(graph, size="bytes", duration="time")
-plan = remat_opt.solve(problem, 0.6, time_limit=5)
-same = remat_opt.solve(sys.argv[1], "60%", time_limit=5)
+plan = remat_opt.solve(problem, 0.6, **SEARCH)
+same = remat_opt.solve(sys.argv[1], "60%", time_limit=600)
 batch = remat_opt.max_batch(problem, memory=2000, time_limit=1)
 print(json.dumps({"peak": plan.peak_bytes, "recomputes": plan.recomputes, "order": plan.order, "duration": plan.duration,
     "file": [same.peak_bytes, same.duration, same.certificate["bound"]], "valid": remat_opt.verify(problem, plan)["valid"],
@@ -192,7 +192,7 @@ def kind(call):
         assert type(again) is type(error)
         return [type(error).__name__, getattr(error, "kind", None), getattr(error, "op", None), sorted(getattr(error, "details", {})), str(error)]
 graph = sys.argv[1]
-plan = remat_opt.solve(graph, "60%", time_limit=5)
+plan = remat_opt.solve(graph, "60%", **SEARCH)
 wrong = remat_opt.Plan(plan, steps=plan.steps[1:])
 print(json.dumps([
     kind(lambda: remat_opt.solve(graph, 1000)),
@@ -376,19 +376,11 @@ def test_the_archive_of_sources_holds_every_file_that_its_sources_include(tmp_pa
     assert not wanted - names
 
 
-def test_the_graph_of_the_guide_is_solved(environment):
-    text = (models.ROOT / "docs" / "guides" / "python.md").read_text()
-    code = text.split("## Graphs")[1].split("```python\n")[1].split("```")[0]
-    found = environment.python(f"{code}\nprint(json.dumps([plan.peak_bytes, len(plan.recomputes)]))")
-    assert found[0] <= 0.8 * 7 * (1 << 20)
-    assert found[1] > 0
-
-
 def test_a_file_that_was_written_has_a_session_with_its_plan(environment, tmp_path):
     found = environment.python(
         """
 import onnxruntime
-result = remat_opt.optimize(sys.argv[1], "70%", time_limit=10, arena_plan=True)
+result = remat_opt.optimize(sys.argv[1], "70%", **SEARCH, arena_plan=True)
 result.save("small.onnx")
 options = onnxruntime.SessionOptions()
 session = remat_opt.session("small.onnx", options)
@@ -416,7 +408,7 @@ print(json.dumps([options.intra_op_num_threads, options.get_session_config_entry
 def test_what_is_printed_of_a_front_is_a_few_lines(environment):
     found = environment.python(
         """
-front = remat_opt.sweep(sys.argv[1], ["90%", "80%"], time_limit=1, seed=1)
+front = remat_opt.sweep(sys.argv[1], ["90%", "80%"], **SEARCH, seed=1)
 print(json.dumps([str(front), json.loads(front.json()) == front]))""",
         SMALL,
     )

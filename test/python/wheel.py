@@ -1,5 +1,6 @@
 """The wheel as users have it: in an environment of its own."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -23,14 +24,25 @@ def is_pinned(package):
     return REQUIRED or any(PINNED.glob(f"{package}-*.whl"))
 
 
+SEARCH = 'SEARCH = {"step_limit": 1000, "threads": 1, "time_limit": 600}'
+"""How code in the environment searches: the same work on every machine, whatever else runs there."""
+LIMITS = ("--step-limit", 1000, "--threads", 1, "--time-limit", "10m")
+"""The same on its command line."""
+
+
 class Environment:
-    """Programs of an environment that holds the wheel and what it depends on."""
+    """Programs of an environment that holds the wheel and what it depends on. Processes that name one folder share it."""
 
     def __init__(self, folder, *packages):
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         self.folder = folder / "bin"
-        pip = [self.folder / "python", "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
-        subprocess.run([*pip, "--no-index", "--find-links", PINNED, BUILT[-1], *packages], check=True)
+        with open(folder.with_suffix(".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / "is_complete").exists():
+                subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+                pip = [sys.executable, "-m", "pip", "--python", self.folder / "python", "--quiet", "--disable-pip-version-check"]
+                install = ["install", "--no-compile", "--no-index", "--find-links", PINNED, BUILT[-1], *packages]
+                subprocess.run([*pip, *install], check=True)
+                (folder / "is_complete").touch()
         # The library has to be found in the environment of the interpreter, and nowhere else.
         hidden = ("REMAT_ORT_LIBRARY", "ORT_DYLIB_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH")
         variables = {name: value for name, value in os.environ.items() if name not in hidden}
@@ -51,5 +63,5 @@ class Environment:
     def python(self, code, *arguments, **keywords):
         """What a program prints as JSON in its last line."""
         return json.loads(
-            self.run("python", "-c", "import json, sys, remat_opt\n" + code, *arguments, **keywords).splitlines()[-1]
+            self.run("python", "-c", f"import json, sys, remat_opt\n{SEARCH}\n{code}", *arguments, **keywords).splitlines()[-1]
         )

@@ -1,7 +1,9 @@
 """Fixtures of the tests of `remat_opt.torch`. They are skipped where PyTorch is missing."""
 
 import importlib.util
+import json
 import os
+import subprocess
 import sys
 
 import pytest
@@ -10,16 +12,23 @@ sys.path.append(os.path.join(os.path.dirname(__file__), "..", "python"))
 
 import need  # noqa: E402
 
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "measures: the ops of each graph are measured in a process of its own")
+
+
 for module in ("torch", "remat_opt"):
     need.require("torch", importlib.util.find_spec(module) is not None, f"there is no {module}: `make test-torch` installs it")
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory):
-    """Costs and plans of these tests lie in a folder of their own."""
+    """Costs and plans of these tests lie in a folder of their own; what Inductor compiles, in one for all processes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.mktemp("inductor")))
+        base = tmp_path_factory.getbasetemp()
+        shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(shared / "inductor"))
         yield
 
 
@@ -35,3 +44,43 @@ def _fresh_compiler():
     remat.clear_reports()
     yield
     torch.set_num_threads(threads)
+
+
+class Measurer:
+    """One process that measures the ops of all tests, instead of one for each graph: to start takes seconds."""
+
+    def __init__(self):
+        from remat_opt.torch import _measure, _measure_child
+        from step import meter
+
+        path = os.pathsep.join(path for path in sys.path if path)
+        environment = os.environ | {"LD_PRELOAD": str(meter()), "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
+        line = [sys.executable, _measure_child.__file__]
+        self.process = subprocess.Popen(line, env=environment, text=True, stdin=-1, stdout=-1, stderr=subprocess.DEVNULL)
+        self.usual = _measure._child
+
+    def child(self, calls, meter):
+        """Takes the place of `_measure._child`."""
+        import torch
+
+        if self.process.poll() is not None:
+            return self.usual(calls, meter)
+        self.process.stdin.write(json.dumps({"threads": torch.get_num_threads(), "calls": calls}) + "\n")
+        self.process.stdin.flush()
+        return [json.loads(line) for line in (self.process.stdout.readline() for _ in calls) if line]
+
+
+@pytest.fixture(scope="session")
+def _measurer():
+    measurer = Measurer()
+    yield measurer
+    measurer.process.communicate()
+
+
+@pytest.fixture(autouse=True)
+def _one_process_measures(request, _measurer, monkeypatch):
+    """What a process does that measures for one graph is tested with the mark `measures`."""
+    from remat_opt.torch import _measure
+
+    if request.node.get_closest_marker("measures") is None:
+        monkeypatch.setattr(_measure, "_child", _measurer.child)

@@ -7,6 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+SEARCH = {"step_limit": 30_000, "threads": 1, "time_limit": 600.0}
+"""How plans are searched for: the same work on every machine, whatever else runs there."""
+
 
 class Attention(nn.Module):
     """Multi-head attention, written out or as PyTorch's own op."""
@@ -234,6 +237,8 @@ _MODELS = {
     "gpt-tiny": lambda: (Language(128, 2, 4, 64, 256), _tokens(16, 64, 256)),
     "gpt-dropout-tiny": lambda: (Language(128, 2, 4, 64, 256, 0.1), _tokens(16, 64, 256)),
     "unet-tiny": lambda: (UNet(12, 2), _segments(8)),
+    "loop-tiny": lambda: (Loop(), _tokens(4, 32, 64)),
+    "resnet-tiny": lambda: (ResNet(8, 10), _images(8, 10, 32)),
 }
 
 NAMES = tuple(_MODELS)

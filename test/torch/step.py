@@ -6,7 +6,6 @@ gradients are dropped before each.
     python test/torch/step.py MODEL CONFIG [MEMORY]     CONFIG: see `RUNS`
 """
 
-import ctypes
 import functools
 import gc
 import hashlib
@@ -33,8 +32,8 @@ def meter():
     return path
 
 
-def measure(model, config="eager", memory=None, threads=1, **keywords):
-    """Measures steps of a model in a process of its own.
+def measure(model, config="eager", memory=None, **keywords):
+    """Measures steps of a model in a process of its own, with one thread.
 
     Args:
         model: A name of `models`.
@@ -46,15 +45,36 @@ def measure(model, config="eager", memory=None, threads=1, **keywords):
         `peak` in bytes, `seconds` of processor time of the fastest step, `bits` of loss and gradients,
         their largest relative `error`, and the `report` of the backend.
     """
-    order = {"model": model, "config": config, "memory": memory, "threads": threads, "keywords": keywords}
+    return metered(__file__, {"model": model, "config": config, "memory": memory, "keywords": keywords})
+
+
+def metered(program, order, **variables):
+    """What a program answers to an order: it is run with `--child` in a process whose heap is counted, with the variables
+    in its environment, and prints JSON."""
     path = [str(pathlib.Path(__file__).parent), *(one for one in sys.path if one)]
-    env = os.environ | {"LD_PRELOAD": str(meter()), "PYTHONPATH": os.pathsep.join(path)}
-    run = subprocess.run(
-        [sys.executable, __file__, "--child", json.dumps(order)], env=env, capture_output=True, text=True, check=False
-    )
+    env = os.environ | {"LD_PRELOAD": str(meter()), "PYTHONPATH": os.pathsep.join(path)} | variables
+    command = [sys.executable, program, "--child", json.dumps(order)]
+    run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     if run.returncode != 0:
-        raise RuntimeError(f"{model}, {config}, {memory}: {run.stderr[-2000:]}")
+        raise RuntimeError(f"{order}: {run.stderr[-3000:]}")
     return json.loads(run.stdout.splitlines()[-1])
+
+
+def peaks_of(run, model, steps):
+    """Peaks of steps of a model above what is there before each, in bytes, and their seconds of processor time."""
+    from remat_opt.torch._measure_child import Heap
+
+    heap, peaks, times = Heap(), [], []
+    for _ in range(steps):
+        model.zero_grad(set_to_none=True)
+        gc.collect()
+        before = heap.live()
+        heap.reset()
+        start = time.process_time()
+        run()
+        times.append(time.process_time() - start)
+        peaks.append(heap.peak() - before)
+    return peaks, times
 
 
 def _eager(model, memory, keywords):
@@ -102,27 +122,14 @@ def child(order):
     """Measures in this process."""
     import torch
 
-    torch.set_num_threads(order["threads"])
-    heap = ctypes.CDLL(None)
-    heap.remat_heap_live.restype = heap.remat_heap_peak.restype = ctypes.c_int64
+    torch.set_num_threads(1)
     model, inputs = models.make(order["model"])
     plain = gradients(model, model, inputs)
     run, backend = RUNS[order["config"]](model, order["memory"], order["keywords"])
     mine = gradients(model, run, inputs)
     result = {"bits": digest(mine) == digest(plain), "error": error(mine, plain)}
     del mine, plain
-    peaks, times = [], []
-    for _ in range(STEPS):
-        model.zero_grad(set_to_none=True)
-        gc.collect()
-        before = heap.remat_heap_live()
-        heap.remat_heap_reset()
-        start = time.process_time()
-        loss = run(*inputs)
-        loss.backward()
-        del loss
-        times.append(time.process_time() - start)
-        peaks.append(heap.remat_heap_peak() - before)
+    peaks, times = peaks_of(lambda: run(*inputs).backward(), model, STEPS)
     result |= {"peak": max(peaks[1:]), "seconds": min(times[1:])}
     result["reports"] = [] if backend is None else [one.as_dict() for one in backend.reports]
     print(json.dumps(result))

@@ -7,6 +7,7 @@ import graphs
 import models
 import pytest
 import torch
+from models import SEARCH
 from remat_opt import ModelError, Problem, solve
 from remat_opt.torch import capture, inductor_problem
 from torch import nn, optim
@@ -14,7 +15,7 @@ from torch import nn, optim
 
 def baseline(problem):
     """The plan that runs every op once, in order."""
-    return solve(problem, "none", order="fixed", time_limit=1, solver="search")
+    return solve(problem, "none", order="fixed", **SEARCH, solver="search")
 
 
 def anti(document):
@@ -61,7 +62,7 @@ def test_what_reads_a_parameter_stands_before_its_update(small):
     pairs = anti(document)
     reads = [name for name, after in pairs if after == "update_layer_weight"]
     assert any(name.startswith(("addmm", "t")) for name in reads)
-    assert solve(capture(model, args, optim.SGD(model.parameters(), 0.1)), "min", time_limit=1, solver="search").steps
+    assert solve(capture(model, args, optim.SGD(model.parameters(), 0.1)), "min", **SEARCH, solver="search").steps
 
 
 def test_without_an_optimizer_gradients_stay(small):
@@ -95,7 +96,7 @@ def test_the_peak_of_a_captured_step_is_that_of_its_plan():
     model, args = models.make("vit-tiny")
     problem = capture(model, args, optim.AdamW(model.parameters()))
     plan = baseline(problem)
-    half = solve(problem, "50%", order="free", time_limit=2, solver="search")
+    half = solve(problem, "50%", order="free", **SEARCH, solver="search")
     assert half.peak_bytes <= plan.peak_bytes // 2
     assert half.duration < 1.5 * plan.duration
 
@@ -111,7 +112,7 @@ def test_the_graphs_of_the_project_are_as_documented(name):
     parameters = {f"update_{one.replace('.', '_')}" for one, _ in model.named_parameters()}
     assert {one for one in ops if one.startswith("update_")} == parameters
     assert all(op["workspace"] % graphs.UNIT == 0 for one, op in ops.items() if one not in parameters)
-    plan = solve(problem, "60%", order="free", time_limit=2, solver="search")
+    plan = solve(problem, "60%", order="free", **SEARCH, solver="search")
     assert plan.peak_bytes <= 0.6 * plan["baseline_peak_bytes"]
 
 

@@ -7,6 +7,7 @@ import models
 import pytest
 import torch
 import whole
+from models import SEARCH
 from remat_opt import UsageError
 from remat_opt.torch import UnsupportedGraph, checkpoint, checkpoint_report
 from torch import nn
@@ -16,7 +17,7 @@ from torch import nn
 def test_a_planned_module_has_the_bits_of_the_model(name, memory):
     model, args = models.make(name)
     other = copy.deepcopy(model)
-    planned = checkpoint(model, args, memory, time_limit=1)
+    planned = checkpoint(model, args, memory, **SEARCH)
     assert checkpoint_report(planned) is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -35,7 +36,7 @@ def test_a_planned_module_has_the_bits_of_the_model(name, memory):
 
 
 def test_a_planned_module_takes_what_was_promised():
-    found = whole.measure("vit-tiny", "checkpoint", "60%", time_limit=2)
+    found = whole.measure("vit-tiny", "checkpoint", "60%", **SEARCH)
     assert 0.97 * found["promised"] <= found["peak"] <= found["promised"]
 
 
@@ -57,7 +58,7 @@ class Heads(nn.Module):
 def heads():
     torch.manual_seed(0)
     model, x = Heads(), torch.randn(16, 8)
-    return model, checkpoint(model, (x,), "min", time_limit=1), x
+    return model, checkpoint(model, (x,), "min", **SEARCH), x
 
 
 def test_it_has_the_parts_of_the_model(heads):
@@ -71,7 +72,7 @@ def test_it_has_the_parts_of_the_model(heads):
 def test_results_of_any_structure_and_gradients_of_inputs(heads):
     model, _, x = heads
     x.requires_grad_()
-    planned, other = checkpoint(model, (x,), "min", time_limit=1), copy.deepcopy(model)
+    planned, other = checkpoint(model, (x,), "min", **SEARCH), copy.deepcopy(model)
     found = []
     for one in (planned, other):
         torch.manual_seed(3)
@@ -86,7 +87,7 @@ def test_hooks_of_the_module_run_once(heads):
     model, _, x = heads
     calls = []
     model.register_forward_hook(lambda *_: calls.append(1))
-    planned = checkpoint(model, (x,), "min", time_limit=1)
+    planned = checkpoint(model, (x,), "min", **SEARCH)
     for _ in range(2):
         planned(x)
     assert len(calls) == 2
@@ -136,7 +137,7 @@ def test_wrong_budgets_and_models_are_rejected(heads):
         def forward(self, x):
             return torch.cond(x.sum() > 0, lambda y: y * 2, lambda y: y * 3, (x * self.weight,))
 
-    planned = checkpoint(Branches(), (x,), "min", time_limit=1)
+    planned = checkpoint(Branches(), (x,), "min", **SEARCH)
     with pytest.raises(UnsupportedGraph, match="runs a graph inside the graph"):
         planned(x).sum().backward()
 
@@ -151,7 +152,7 @@ def test_attention_without_dropout_is_not_run_twice_for_nothing():
             return nn.functional.scaled_dot_product_attention(*[self.before(x)] * 3).square().mean()
 
     model, x, runs = Attends(), torch.randn(2, 2, 16, 8), []
-    for one in (model, checkpoint(model, (x,), "100%", time_limit=1)):
+    for one in (model, checkpoint(model, (x,), "100%", **SEARCH)):
         one(x).backward()
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
             one(x).backward()

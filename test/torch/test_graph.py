@@ -6,6 +6,7 @@ import random
 import pytest
 import remat_opt
 import torch
+from models import SEARCH
 from remat_opt.torch import UnsupportedGraph
 from remat_opt.torch._dropout import split_dropout
 from remat_opt.torch._effects import is_once, is_random
@@ -61,7 +62,7 @@ def test_plans_compute_the_same_bits(budget):
     inputs = (torch.randn(64, 64), torch.randn(64, 64).requires_grad_())
     gm = traced(step, *inputs)
     graph, outputs = planned(gm)
-    plan = remat_opt.solve(graph.problem(), budget, order="free", accounting="runtime", time_limit=2, solver="search")
+    plan = remat_opt.solve(graph.problem(), budget, order="free", accounting="runtime", **SEARCH, solver="search")
     with torch.no_grad():
         expected = gm(*inputs)
         got = run_planned(gm, plan, graph, outputs, inputs)
@@ -107,7 +108,7 @@ def test_random_steps_with_updates_in_place_keep_their_results(seed):
     expected = gm(*expected_state)
     for budget in ("none", "min"):
         state = [one.clone() for one in inputs]
-        plan = remat_opt.solve(graph.problem(), budget, order="free", accounting="runtime", time_limit=1, seed=seed)
+        plan = remat_opt.solve(graph.problem(), budget, order="free", accounting="runtime", **SEARCH, seed=seed)
         got = run_planned(gm, plan, graph, outputs, state)
         assert all(torch.equal(one, two) for one, two in zip(expected, got))
         assert all(torch.equal(one, two) for one, two in zip(expected_state, state))

@@ -6,9 +6,11 @@ import models
 import pytest
 import remat_opt.torch
 import torch
-from remat_opt.torch import _backend, _candidates, _check, _partition, _split, _versions
+from models import SEARCH
+from remat_opt.torch import _backend, _candidates, _check, _measure, _partition, _predict, _split, _versions
 from step import gradients, measure
-from test_backend import FAST, equal
+from test_backend import equal
+from torch.fx.experimental.proxy_tensor import make_fx
 
 CLOSE = 1e-4
 
@@ -25,7 +27,7 @@ def close(mine, plain):
 
 def train(memory="min", **keywords):
     model, x = make()
-    backend = remat_opt.torch.backend(memory, "inductor", **(FAST | keywords))
+    backend = remat_opt.torch.backend(memory, "inductor", **(SEARCH | keywords))
     mine = gradients(model, torch.compile(model, backend=backend), (x,))
     return mine, gradients(model, model, (x,)), backend
 
@@ -50,22 +52,37 @@ def again(memory, **keywords):
 
 
 def test_steps_take_what_is_promised():
-    step = measure("chain", "inductor", "60%", **FAST)
+    step = measure("chain", "inductor", "60%", **SEARCH)
     (report,) = step["reports"]
     promised = report["promised_bytes"] - report["external_bytes"]
     assert step["peak"] <= 1.05 * promised
     assert step["error"] <= CLOSE
     assert report["fallback"] is None
     assert report["gradients"] in ("close", "same bits")
-    assert abs(report["predicted_bytes"] - report["measured_bytes"]) <= 0.05 * report["measured_bytes"], report
 
 
-def test_without_a_meter_the_tensors_are_counted():
-    mine, plain, backend = train(strict=True)
+def test_without_a_meter_the_tensors_are_counted_and_are_those_that_were_predicted(own_peaks, monkeypatch):
+    # Which split is chosen depends on the times of ops: estimated ones are the same on every machine.
+    monkeypatch.setattr(_measure, "_measured", lambda calls, device: dict.fromkeys(calls, "it is not measured"))
+    mine, plain, backend = train("60%", strict=True)
     (report,) = backend.reports
     assert close(mine, plain)
     assert report.fallback is None
     assert report.external_bytes < report.measured_bytes <= report.promised_bytes
+    assert abs(report.predicted_bytes - report.measured_bytes) <= 0.01 * (report.measured_bytes - report.external_bytes)
+
+
+def test_a_result_that_is_written_over_an_operand_takes_no_memory_of_its_own():
+    def step(x, w, v, is_read_again):
+        y = x @ w
+        return torch.tanh(y) @ v, y @ v if is_read_again else None
+
+    inputs = torch.randn(512, 64), torch.randn(64, 64), torch.randn(64, 1)
+    for is_read_again, tensors in ((False, 1), (True, 2)):
+        gm = make_fx(lambda *given: step(*given, is_read_again), tracing_mode="fake")(*inputs)
+        schedule = _predict._schedule(gm, False, 2)
+        peak = schedule.peak({}, 0, _predict.Workspace({}, {}))
+        assert tensors * 512 * 64 * 4 <= peak <= tensors * 512 * 64 * 4 + 2 * 512 * 4
 
 
 @pytest.mark.parametrize("has_hook", [True, False])
@@ -192,7 +209,7 @@ def test_dropout_draws_what_inductor_draws_without_a_plan():
     layers = (torch.nn.Linear(32, 32), torch.nn.Dropout(0.5), torch.nn.Tanh(), torch.nn.Linear(32, 1))
     model = torch.nn.Sequential(*layers)
     x = torch.randn(256, 32)
-    backend = remat_opt.torch.backend("min", **FAST)
+    backend = remat_opt.torch.backend("min", **SEARCH)
     planned = gradients(model, lambda x: torch.compile(model, backend=backend)(x).mean(), (x,))
     torch._dynamo.reset()
     plain = gradients(model, lambda x: torch.compile(model)(x).mean(), (x,))
@@ -211,7 +228,7 @@ def test_partitioners_are_told_apart_by_budget_and_options():
 @pytest.mark.skipif(not _versions.has_partitioner_hook(), reason="this version has no hook")
 def test_the_partitioner_works_from_the_configuration():
     model, x = make()
-    planned = remat_opt.torch.partitioner("min", time_limit=2)
+    planned = remat_opt.torch.partitioner("min", **SEARCH)
     with torch._inductor.config.patch(custom_partitioner_fn=planned):
         with torch._functorch.config.patch(enable_autograd_cache=False):
             mine = gradients(model, torch.compile(model), (x,))

@@ -20,6 +20,7 @@ def cost(graph, costs, name):
     return costs.by_node[next(node for node in graph.nodes if node.name == name)]
 
 
+@pytest.mark.measures
 def test_time_grows_with_work_and_views_are_free():
     def step(x, y):
         return (x @ x).sum(), (y @ y).t()
@@ -75,6 +76,7 @@ def test_ops_that_only_this_process_knows_are_estimated():
     assert costs.measured == 1
 
 
+@pytest.mark.measures
 def test_a_process_that_dies_loses_one_call_only():
     calls = [{"op": "aten.tanh.default", "args": [{"tensor": [[8], [1], "float32", "cpu"]}], "kwargs": {}}] * 2
     # It reads far behind its memory.
@@ -84,6 +86,7 @@ def test_a_process_that_dies_loses_one_call_only():
     assert all(isinstance(one, list) for one in (answers[0], answers[2]))
 
 
+@pytest.mark.measures
 def test_without_a_process_everything_is_estimated(monkeypatch):
     monkeypatch.setattr(_measure.sys, "executable", "/nonexistent/python")
     graph = traced(lambda x: torch.tanh(x), torch.ones(8))

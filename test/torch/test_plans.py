@@ -68,6 +68,12 @@ def test_a_larger_budget_is_not_answered_by_a_longer_plan(monkeypatch, _cache_is
         assert keeps and (plan.peak_bytes, plan.duration) == (480, 110)
 
 
+def test_a_part_of_a_search_has_its_share_of_time_and_steps():
+    assert Search(10.0, 1000).part(0.5) == Search(5.0, 500)
+    assert Search(10.0).part(0.5) == Search(5.0)
+    assert Search(10.0, 1).part(0.5).step_limit == 1
+
+
 def test_a_budget_that_the_lowest_peak_keeps_is_kept(monkeypatch):
     searched(monkeypatch, {"min": (450, 200)})
     plan, keeps = plan_within(graph("c"), "50%", Search())

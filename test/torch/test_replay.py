@@ -1,15 +1,15 @@
 """Graphs of plans replayed against what a step overwrites: every run of an op reads what it reads without a plan.
 
 The plans are made up here, not searched for: updates as early and further runs as late as the problem allows, so that a
-reader that the problem does not know of comes too late. Nightly there are more plans for each module.
+reader that the problem does not know of comes too late. Nightly there are more modules, and more plans for each.
 """
 
-import os
 import random
 
 import pytest
 import torch
 import torch.nn.functional as F
+from need import NIGHTLY
 from remat_opt.torch import _whole
 from remat_opt.torch._emit import drop_unused, emit, original
 from remat_opt.torch._measure import Costs, estimate
@@ -19,8 +19,8 @@ from remat_opt.torch._trace import tensors_of
 from remat_opt.torch._whole import whole_step
 from torch import fx, nn, optim
 
-MODULES = range(30)
-PLANS = 50 if os.environ.get("REMAT_NIGHTLY") else 2
+MODULES = range(30 if NIGHTLY else 12)
+PLANS = 50 if NIGHTLY else 2
 ONCE_READ = (3, 4)
 """The running statistics among the arguments of a batch norm, which further runs go without."""
 

@@ -7,6 +7,8 @@ import models
 import pytest
 import torch
 import whole
+from models import SEARCH
+from need import NIGHTLY
 from remat_opt import UsageError, solve
 from remat_opt.errors import ModelError
 from remat_opt.torch import TrainStep, UnsupportedGraph, capture
@@ -31,11 +33,12 @@ def small(seed=0):
     return Loss(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 8)), (torch.randn(16, 6),)
 
 
-def make(name):
-    if name != "resnet-tiny":
-        return models.make(name)
-    torch.manual_seed(0)
-    return models.ResNet(8, 10), (torch.randn(8, 3, 32, 32), torch.randint(0, 10, (8,)))
+def pair(kind=optim.SGD, rate=0.1, of=None, **options):
+    """A model and its arguments, the small ones if none are given, with an optimizer, and an equal model with another."""
+    model, args = of or small()
+    other = copy.deepcopy(model)
+    mine, theirs = (kind(one.parameters(), rate, **options) for one in (model, other))
+    return model, args, mine, other, theirs
 
 
 def same(mine, other):
@@ -60,22 +63,21 @@ def eager(model, args, optimizer):
     return loss.detach()
 
 
-CASES = [
-    ("vit-tiny", "adamw", "50%"),
-    ("gpt-dropout-tiny", "adamw", "min"),
-    ("unet-tiny", "sgd", "60%"),
-    ("resnet-tiny", "adam", 0.7),
-]
+CASES = [("gpt-dropout-tiny", "adamw", "min"), ("resnet-tiny", "adam", 0.7)]
+PROMISED = [("unet-tiny", "sgd", "min")]
+if NIGHTLY:
+    CASES += [("vit-tiny", "adamw", "50%"), ("unet-tiny", "sgd", "60%")]
+    PROMISED += [("vit-tiny", "adamw", "40%")]
 
 
 @pytest.mark.parametrize(("name", "kind", "memory"), CASES)
 def test_steps_have_the_bits_of_eager_training(name, kind, memory):
-    model, args = make(name)
+    model, args = models.make(name)
     other = copy.deepcopy(model)
     mine, theirs = (whole.optimizer_of(kind, one.parameters()) for one in (model, other))
     rates = [optim.lr_scheduler.ExponentialLR(one, 0.5) for one in (mine, theirs)]
     drawn = torch.get_rng_state()
-    step = TrainStep(model, args, memory, optimizer=mine, time_limit=1)
+    step = TrainStep(model, args, memory, optimizer=mine, **SEARCH)
     assert torch.equal(drawn, torch.get_rng_state())
     assert step.report.recomputes > 0 and not step.report.estimated_ops
     with warnings.catch_warnings():
@@ -143,9 +145,9 @@ def test_an_update_takes_its_workspace():
         assert workspace(updates.record([parameter])[0].program, len(states), 4 << 20) == tensors * (4 << 20)
 
 
-@pytest.mark.parametrize(("name", "kind", "memory"), [("vit-tiny", "adamw", "40%"), ("unet-tiny", "sgd", "min")])
+@pytest.mark.parametrize(("name", "kind", "memory"), PROMISED)
 def test_steps_take_what_was_promised(name, kind, memory):
-    found = whole.measure(name, "step", memory, kind, time_limit=2)
+    found = whole.measure(name, "step", memory, kind, **SEARCH)
     assert found["peak"] <= found["promised"]
     assert found["peak"] >= 0.97 * found["promised"]
     assert found["gradients"] == "same bits"
@@ -160,7 +162,7 @@ def test_gradients_die_at_the_update():
     args, weight = (torch.randn(4, 256),), 256 * 256 * 4
     with_updates = capture(model, args, optim.SGD(model.parameters(), 0.1))
     without = capture(model, args)
-    options = {"order": "free", "time_limit": 2, "solver": "search"}
+    options = {"order": "free", "solver": "search", **SEARCH}
     assert solve(without, "min", **options).peak_bytes > 6 * weight
     assert solve(with_updates, "min", **options).peak_bytes < 2 * weight
 
@@ -168,21 +170,19 @@ def test_gradients_die_at_the_update():
 def test_bytes_are_totals():
     model, args = models.make("vit-tiny")
     optimizer = optim.Adam(model.parameters())
-    loose = TrainStep(model, args, "1GiB", optimizer=optimizer, time_limit=1)
+    loose = TrainStep(model, args, "1GiB", optimizer=optimizer, **SEARCH)
     outside = sum(one.numel() * 4 for one in model.parameters()) * 3
     assert outside < loose.report.external_bytes < 1.2 * outside + 2_000_000
     total = loose.report.external_bytes + 20_000_000
-    tight = TrainStep(model, args, total, optimizer=optimizer, time_limit=1)
+    tight = TrainStep(model, args, total, optimizer=optimizer, **SEARCH)
     assert tight.report.promised_bytes <= total < loose.report.promised_bytes
     with pytest.warns(UserWarning, match="no plan within 5000000 was found"):
-        TrainStep(model, args, 5_000_000, optimizer=optimizer, time_limit=1)
+        TrainStep(model, args, 5_000_000, optimizer=optimizer, **SEARCH)
 
 
 def test_an_option_that_changes_what_is_done_is_planned_anew():
-    model, args = small()
-    other = copy.deepcopy(model)
-    mine, theirs = (optim.AdamW(one.parameters(), 0.1, weight_decay=0.0) for one in (model, other))
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    model, args, mine, other, theirs = pair(optim.AdamW, weight_decay=0.0)
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH)
     for decay in (0.0, 0.5, 0.0):
         for optimizer in (mine, theirs):
             optimizer.param_groups[0]["weight_decay"] = decay
@@ -194,7 +194,7 @@ def test_a_group_that_is_added_is_updated():
     model, args = small()
     other = copy.deepcopy(model)
     mine, theirs = (optim.Adam(one.layers[0].parameters(), 0.1) for one in (model, other))
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH)
     for _ in range(2):
         assert torch.equal(step(*args), eager(other, args, theirs))
         if len(mine.param_groups) == 1:
@@ -206,7 +206,7 @@ def test_a_group_that_is_added_is_updated():
 def test_a_checkpoint_goes_on_elsewhere():
     model, args = small()
     optimizer = optim.SGD(model.parameters(), 0.1, momentum=0.9)
-    step = TrainStep(model, args, "min", optimizer=optimizer, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=optimizer, **SEARCH)
     step(*args)
     other, saved = copy.deepcopy(model), copy.deepcopy(optimizer.state_dict())
     step(*args)
@@ -243,7 +243,7 @@ def test_groups_frozen_unused_and_tied_parameters():
         return optim.AdamW([{"params": weights}, {"params": biases, "weight_decay": 0.0, "lr": 0.1}], 0.01)
 
     mine, theirs = optimizer_of(model), optimizer_of(other)
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH)
     for _ in range(3):
         assert torch.equal(step(*args), eager(other, args, theirs))
     assert same(model.state_dict(), other.state_dict())
@@ -255,7 +255,7 @@ def test_other_shapes_and_modes_are_planned_when_they_come():
     model = Loss(nn.Linear(6, 32), nn.BatchNorm1d(32), nn.Dropout(0.5), nn.Linear(32, 8))
     other = copy.deepcopy(model)
     mine, theirs = (optim.SGD(one.parameters(), 0.1) for one in (model, other))
-    step = TrainStep(model, (torch.randn(16, 6),), "min", optimizer=mine, time_limit=1)
+    step = TrainStep(model, (torch.randn(16, 6),), "min", optimizer=mine, **SEARCH)
     for batch, training in ((16, True), (5, True), (16, False), (16, True)):
         x = torch.randn(batch, 6)
         for one in (model, other):
@@ -271,7 +271,7 @@ def test_other_shapes_and_modes_are_planned_when_they_come():
 def test_without_an_optimizer_gradients_add_up():
     model, args = small()
     other = copy.deepcopy(model)
-    step = TrainStep(model, args, "min", time_limit=1)
+    step = TrainStep(model, args, "min", **SEARCH)
     for _ in range(3):
         step(*args)
         other(*args).backward()
@@ -289,7 +289,7 @@ def test_gradients_have_memory_of_their_own():
             return (x + self.one + self.other).square().mean() + self.wide.sum()
 
     model, x = Sums(), torch.randn(4, 3)
-    other, step = copy.deepcopy(model), TrainStep(model, (x,), "min", time_limit=1)
+    other, step = copy.deepcopy(model), TrainStep(model, (x,), "min", **SEARCH)
     for _ in range(2):
         step(x)
         other(x).backward()
@@ -298,11 +298,9 @@ def test_gradients_have_memory_of_their_own():
 
 
 def test_autocast_is_that_of_the_call():
-    model, args = small()
-    other = copy.deepcopy(model)
-    mine, theirs = (optim.SGD(one.parameters(), 0.1) for one in (model, other))
+    model, args, mine, other, theirs = pair()
     with torch.autocast("cpu", torch.bfloat16):
-        step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+        step = TrainStep(model, args, "min", optimizer=mine, **SEARCH)
         mixed = step(*args)
     with torch.autocast("cpu", torch.bfloat16):
         loss = other(*args)
@@ -331,7 +329,7 @@ def test_what_cannot_be_planned_is_named():
         TrainStep(model.layers, args, "min", optimizer=optimizer)
     with pytest.raises(ModelError, match="loss"):
         TrainStep(copy.deepcopy(model).requires_grad_(False), args, "min")
-    step = TrainStep(model, args, "min", optimizer=optimizer, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=optimizer, **SEARCH)
     optimizer.register_step_post_hook(lambda *_: None)
     with pytest.raises(UsageError, match="hooks"):
         step(*args)

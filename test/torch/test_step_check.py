@@ -6,12 +6,13 @@ import warnings
 
 import pytest
 import torch
+from models import SEARCH
 from remat_opt.torch import TrainStep, _step, _step_check
 from remat_opt.torch._eager import Eager
 from remat_opt.torch._optimizer import Updates
 from remat_opt.torch._state import State, digest
 from remat_opt.torch._update import UPDATE
-from test_step import Loss, eager, same, small, state_of
+from test_step import Loss, eager, pair, same, small, state_of
 from torch import nn, optim
 from torch._subclasses.functional_tensor import FunctionalTensor
 
@@ -41,17 +42,9 @@ def fail(graph):
     last.target = torch.ops.aten.bmm.default
 
 
-def pair(kind=optim.SGD, **options):
-    """Two equal models, with an optimizer each."""
-    model, args = small()
-    other = copy.deepcopy(model)
-    mine, theirs = (kind(one.parameters(), 0.1, **options) for one in (model, other))
-    return model, args, mine, other, theirs
-
-
 def test_a_right_step_passes_and_says_what_it_took():
     model, args, mine, _, _ = pair(momentum=0.9)
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH)
     assert step.report.gradients == "unchecked" and step.report.check_bytes is None
     kept = model.layers[0].weight.grad = torch.ones_like(model.layers[0].weight)
     with warnings.catch_warnings():
@@ -70,7 +63,7 @@ def test_a_right_step_passes_and_says_what_it_took():
 def test_a_wrong_step_is_found_and_eager_goes_on(monkeypatch, change, reason, kind, options):
     model, args, mine, other, theirs = pair(kind, **options)
     wrong(monkeypatch, change)
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH)
     with pytest.warns(UserWarning, match=reason) as warned:
         assert torch.equal(step(*args), eager(other, args, theirs))
     assert len(warned) == 1 and warned[0].filename == __file__
@@ -86,7 +79,7 @@ def test_a_wrong_step_is_found_and_eager_goes_on(monkeypatch, change, reason, ki
 def test_without_a_check_nothing_is_found(monkeypatch):
     model, args, mine, other, theirs = pair()
     wrong(monkeypatch, negate_a_gradient)
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1, check=False)
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH, check=False)
     assert torch.equal(step(*args), eager(other, args, theirs))
     assert step.report.fallback is None and step.report.gradients == "unchecked"
     assert not same(model.state_dict(), other.state_dict())
@@ -95,7 +88,7 @@ def test_without_a_check_nothing_is_found(monkeypatch):
 def test_strict_raises_each_time_and_leaves_the_state(monkeypatch):
     model, args, mine, _, _ = pair(optim.Adam)
     wrong(monkeypatch, negate_a_gradient)
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1, strict=True)
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH, strict=True)
     before = copy.deepcopy((model.state_dict(), state_of(mine)))
     drawn = torch.get_rng_state()
     for _ in range(2):
@@ -132,7 +125,7 @@ def test_a_parameter_that_is_read_after_its_update_is_found_at_any_rate(monkeypa
     model, args, _, other, _ = pair()
     mine, theirs = (optim.SGD(one.parameters(), rate) for one in (model, other))
     wrong(monkeypatch, read_too_late)
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH)
     with pytest.warns(UserWarning, match="gradient differs bitwise from eager PyTorch"):
         assert torch.equal(step(*args), eager(other, args, theirs))
     assert step.report.gradients == "wrong" and step.report.promised_bytes is None
@@ -143,7 +136,7 @@ def test_a_wrong_gradient_is_found_at_a_rate_of_0(monkeypatch):
     model, args, _, other, _ = pair()
     mine, theirs = (optim.SGD(one.parameters(), 0.0) for one in (model, other))
     wrong(monkeypatch, negate_a_gradient)
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH)
     with pytest.warns(UserWarning, match="gradient differs bitwise from eager PyTorch"):
         step(*args)
     eager(other, args, theirs)
@@ -159,7 +152,7 @@ def test_gradients_that_add_up_are_checked(monkeypatch):
     wrong(monkeypatch, negate_a_gradient)
     for one in (model, other):
         one.layers[0].bias.grad = torch.ones(32)
-    step = TrainStep(model, args, "min", time_limit=1)
+    step = TrainStep(model, args, "min", **SEARCH)
     with pytest.warns(UserWarning, match="gradient of `layers"):
         step(*args)
     step(*args)
@@ -182,10 +175,8 @@ class Replaces(Loss):
 
 def test_a_buffer_that_is_replaced_stays_the_same_tensor():
     torch.manual_seed(0)
-    model, args = Replaces(), (torch.randn(4, 6),)
-    other = copy.deepcopy(model)
-    mine, theirs = (optim.SGD(one.parameters(), 0.1) for one in (model, other))
-    step, seen = TrainStep(model, args, "min", optimizer=mine, time_limit=1), model.seen
+    model, args, mine, other, theirs = pair(of=(Replaces(), (torch.randn(4, 6),)))
+    step, seen = TrainStep(model, args, "min", optimizer=mine, **SEARCH), model.seen
     for _ in range(2):
         assert torch.equal(step(*args), eager(other, args, theirs))
     assert step.report.gradients == "same bits" and model.seen is seen
@@ -200,10 +191,8 @@ class Draws(Loss):
 
 
 def test_numbers_of_other_generators_are_found_and_put_back():
-    model, args = Draws(nn.Linear(6, 8)), (torch.randn(4, 6),)
-    other = copy.deepcopy(model)
-    mine, theirs = (optim.SGD(one.parameters(), 0.1) for one in (model, other))
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    model, args, mine, other, theirs = pair(of=(Draws(nn.Linear(6, 8)), (torch.randn(4, 6),)))
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH)
     random.seed(0)
     with pytest.warns(UserWarning, match="differs bitwise"):
         step(*args)
@@ -234,7 +223,7 @@ def test_other_bits_of_the_model_itself_pass_up_to_rounding(runs, traced, note):
     model, args = Varies(runs, traced), (torch.randn(4, 6),)
     start = copy.deepcopy(model.state_dict())
     optimizer = optim.Adam(model.parameters(), 0.1)
-    step = TrainStep(model, args, "min", optimizer=optimizer, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=optimizer, **SEARCH)
     if note is None:
         with pytest.warns(UserWarning, match="differs bitwise"):
             step(*args)
@@ -251,7 +240,7 @@ def test_other_bits_of_the_model_itself_pass_up_to_rounding(runs, traced, note):
 
 def test_what_does_not_fit_is_not_compared(monkeypatch):
     model, args, mine, other, theirs = pair(momentum=0.9)
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH)
     monkeypatch.setattr(_step_check, "free_bytes", lambda device: 0)
     assert torch.equal(step(*args), eager(other, args, theirs))
     assert step.report.gradients == "unchecked" and "are free" in step.report.notes[-1]
@@ -261,7 +250,7 @@ def test_what_does_not_fit_is_not_compared(monkeypatch):
 
 def test_what_runs_out_of_memory_is_not_compared(monkeypatch):
     model, args, mine, other, theirs = pair(momentum=0.9)
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH)
     whole = Eager.step
 
     def fails(self, args):
@@ -287,7 +276,7 @@ class Refuses(Loss):
 def test_what_the_model_raises_is_raised():
     model, args = Refuses(nn.Linear(6, 8)), (torch.randn(4, 6),)
     before = copy.deepcopy(model.state_dict())
-    step = TrainStep(model, args, "min", optimizer=optim.SGD(model.parameters(), 0.1), time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=optim.SGD(model.parameters(), 0.1), **SEARCH)
     with pytest.raises(ValueError, match="no more"):
         step(*args)
     assert same(model.state_dict(), before) and step.report.fallback is None
@@ -311,7 +300,7 @@ def test_a_parameter_that_the_model_overwrites_is_named():
     model, args = Overwrites(), (torch.randn(4, 6),)
     other = copy.deepcopy(model)
     mine, theirs = (optim.SGD(one.layers.parameters(), 0.1) for one in (model, other))
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH)
     with pytest.warns(UserWarning, match="the model overwrites `mean`"):
         assert torch.equal(step(*args), eager(other, args, theirs))
     assert same(model.state_dict(), other.state_dict())

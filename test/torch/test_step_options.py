@@ -5,9 +5,10 @@ import copy
 import models
 import pytest
 import torch
+from models import SEARCH
 from remat_opt import UsageError
 from remat_opt.torch import TrainStep, UnsupportedGraph
-from test_step import Loss, eager, make, same, small, state_of
+from test_step import Loss, eager, pair, same, small, state_of
 from torch import nn, optim
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
@@ -33,10 +34,8 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "kind", "memory", "most"), CASES)
 def test_clipped_steps_have_the_bits_of_eager_training(name, kind, memory, most):
-    model, args = make(name)
-    other = copy.deepcopy(model)
-    mine, theirs = (kind(one.parameters(), 0.01) for one in (model, other))
-    step = TrainStep(model, args, memory, optimizer=mine, clip_grad_norm=most, time_limit=1)
+    model, args, mine, other, theirs = pair(kind, 0.01, of=models.make(name))
+    step = TrainStep(model, args, memory, optimizer=mine, clip_grad_norm=most, **SEARCH)
     assert step.grad_norm is None
     for seed in range(3):
         torch.manual_seed(seed)
@@ -69,7 +68,7 @@ def test_norms_are_those_of_gradients_in_the_layout_of_parameters():
     other = copy.deepcopy(model)
     # The norm is that of all gradients, of those that are not updated, too.
     mine, theirs = (optim.SGD([one.one, one.turned, one.scale], 0.1) for one in (model, other))
-    step = TrainStep(model, args, "min", optimizer=mine, clip_grad_norm=0.5, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=mine, clip_grad_norm=0.5, **SEARCH)
     for _ in range(2):
         loss = step(*args)
         assert (loss, step.grad_norm) == clipped(other, args, theirs, 0.5)
@@ -81,11 +80,9 @@ def test_norms_are_those_of_gradients_in_the_layout_of_parameters():
 def test_a_step_that_falls_back_clips(monkeypatch):
     from test_step_check import negate_a_gradient, wrong
 
-    model, args = small()
-    other = copy.deepcopy(model)
-    mine, theirs = (optim.SGD(one.parameters(), 0.1) for one in (model, other))
+    model, args, mine, other, theirs = pair()
     wrong(monkeypatch, negate_a_gradient)
-    step = TrainStep(model, args, "min", optimizer=mine, clip_grad_norm=0.01, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=mine, clip_grad_norm=0.01, **SEARCH)
     with pytest.warns(UserWarning, match="eager PyTorch makes the steps"):
         loss = step(*args)
     assert (loss, step.grad_norm) == clipped(other, args, theirs, 0.01)
@@ -107,7 +104,7 @@ def test_a_scaler_scales_gradients_that_add_up(kind):
     other = copy.deepcopy(model)
     mine, theirs = (optim.SGD(one.parameters(), 0.1) for one in (model, other))
     scalers = [torch.amp.GradScaler("cpu", init_scale=2.0**10, growth_interval=2) for _ in range(2)]
-    step = TrainStep(model, args, "min", scaler=scalers[0], time_limit=1)
+    step = TrainStep(model, args, "min", scaler=scalers[0], **SEARCH)
     scales = set()
     for number in range(4):
         factor = float("inf") if number == 2 else 1.0  # A step that scalers skip.
@@ -131,10 +128,8 @@ def test_a_scaler_scales_gradients_that_add_up(kind):
 @pytest.mark.parametrize("kind", [optim.SGD, optim.AdamW])
 def test_parameters_of_bfloat16_have_the_bits_of_eager(kind):
     model, args = small()
-    model, args = model.bfloat16(), (args[0].bfloat16(),)
-    other = copy.deepcopy(model)
-    mine, theirs = (kind(one.parameters(), 0.01, weight_decay=0.1) for one in (model, other))
-    step = TrainStep(model, args, "min", optimizer=mine, clip_grad_norm=0.1, time_limit=1)
+    model, args, mine, other, theirs = pair(kind, 0.01, of=(model.bfloat16(), (args[0].bfloat16(),)), weight_decay=0.1)
+    step = TrainStep(model, args, "min", optimizer=mine, clip_grad_norm=0.1, **SEARCH)
     for _ in range(3):
         assert (step(*args), step.grad_norm) == clipped(other, args, theirs, 0.1)
     assert step.report.gradients == BITS
@@ -142,11 +137,9 @@ def test_parameters_of_bfloat16_have_the_bits_of_eager(kind):
 
 
 def test_autocast_around_all_steps_does_not_see_old_parameters():
-    model, args = models.make("vit-tiny")
-    other = copy.deepcopy(model)
-    mine, theirs = (optim.AdamW(one.parameters(), 0.01) for one in (model, other))
+    model, args, mine, other, theirs = pair(optim.AdamW, 0.01, of=models.make("vit-tiny"))
     with torch.autocast("cpu", torch.bfloat16):
-        step = TrainStep(model, args, "60%", optimizer=mine, time_limit=1)
+        step = TrainStep(model, args, "60%", optimizer=mine, **SEARCH)
         losses = [step(*args) for _ in range(2)]
     for loss in losses:
         with torch.autocast("cpu", torch.bfloat16):
@@ -172,11 +165,9 @@ def test_autocast_around_all_steps_does_not_see_old_parameters():
     ids=["one-cycle", "warm-up-and-cosine"],
 )
 def test_schedulers_change_rates_and_momenta(schedule):
-    model, args = small()
-    other = copy.deepcopy(model)
-    mine, theirs = (optim.SGD(one.parameters(), 0.1, momentum=0.9) for one in (model, other))
+    model, args, mine, other, theirs = pair(momentum=0.9)
     rates = [schedule(one) for one in (mine, theirs)]
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH)
     for _ in range(4):
         assert torch.equal(step(*args), eager(other, args, theirs))
         for rate in rates:
@@ -188,7 +179,7 @@ def test_schedulers_change_rates_and_momenta(schedule):
 def test_loaded_states_are_those_of_the_next_step():
     model, args = small()
     optimizer = optim.AdamW(model.parameters(), 0.1, amsgrad=True)
-    step = TrainStep(model, args, "min", optimizer=optimizer, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=optimizer, **SEARCH)
     step(*args)
     saved = copy.deepcopy((model.state_dict(), optimizer.state_dict()))
     after = [step(*args) for _ in range(2)]
@@ -206,7 +197,7 @@ def test_loaded_states_are_those_of_the_next_step():
 def test_what_would_be_lost_is_refused_by_name():
     def refuses(match, model, **options):
         with pytest.raises(UsageError, match=match):
-            TrainStep(model, args, "min", time_limit=1, **options)
+            TrainStep(model, args, "min", **SEARCH, **options)
 
     model, args = small()
     optimizer = optim.SGD(model.parameters(), 0.1)
@@ -229,7 +220,7 @@ def test_what_would_be_lost_is_refused_by_name():
 
 def test_hooks_that_come_later_are_refused_by_name():
     model, args = small()
-    step = TrainStep(model, args, "min", optimizer=optim.SGD(model.parameters(), 0.1), time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=optim.SGD(model.parameters(), 0.1), **SEARCH)
     weight, layer = model.layers[0].weight, model.layers[2]
     for handle, match in (
         (lambda: weight.register_hook(lambda _: None), "hooks of parameter `layers.0.weight`"),
@@ -252,7 +243,7 @@ def test_hooks_of_the_forward_are_part_of_the_step():
     model.layers[0].register_forward_hook(lambda module, given, result: result * 2)
     other = copy.deepcopy(model)
     mine, theirs = (optim.SGD(one.parameters(), 0.1) for one in (model, other))
-    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    step = TrainStep(model, args, "min", optimizer=mine, **SEARCH)
     for _ in range(2):
         assert torch.equal(step(*args), eager(other, args, theirs))
     assert step.report.gradients == BITS and step.report.fallback is None
@@ -269,4 +260,4 @@ class Writes(Loss):
 def test_an_argument_that_is_overwritten_cannot_be_planned():
     model = Writes(nn.Linear(6, 8))
     with pytest.raises(UnsupportedGraph, match="overwrites a parameter or an argument"):
-        TrainStep(model, (torch.zeros(4, 6),), "min", time_limit=1)
+        TrainStep(model, (torch.zeros(4, 6),), "min", **SEARCH)

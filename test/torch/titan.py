@@ -7,14 +7,10 @@ Each row is a process whose heap is counted: the peak of forward and backward of
 before, the worst of three steps after the first, and the bits of its loss and gradients.
 """
 
-import gc
 import importlib.util
 import json
-import os
 import pathlib
-import subprocess
 import sys
-import time
 
 import step
 
@@ -24,13 +20,7 @@ ROWS = [("none",), ("default",), ("full",), ("remat_opt", "60%"), ("remat_opt", 
 
 def measure(policy, memory="60%"):
     """Peak in bytes, seconds of processor time, bits and recomputes of a policy."""
-    path = [str(pathlib.Path(__file__).parent), *(one for one in sys.path if one)]
-    env = {"LD_PRELOAD": str(step.meter()), "PYTHONPATH": os.pathsep.join(path), "REMAT_OPT_MEMORY": memory}
-    command = [sys.executable, __file__, "--child", policy]
-    run = subprocess.run(command, env=os.environ | env, capture_output=True, text=True, check=False)
-    if run.returncode != 0:
-        raise RuntimeError(f"{policy}, {memory}: {run.stderr[-3000:]}")
-    return json.loads(run.stdout.splitlines()[-1])
+    return step.metered(__file__, policy, REMAT_OPT_MEMORY=memory)
 
 
 def trainer_of(policy):
@@ -84,26 +74,23 @@ def child(policy):
     """Measures in this process."""
     import torch
     from remat_opt import torch as remat
-    from remat_opt.torch._measure_child import Heap
 
     torch.set_num_threads(1)
     trainer, model = trainer_of(policy)
     tokens, labels = torch.randint(0, 2048, (2, BATCH, LENGTH))
     positions = torch.arange(LENGTH, dtype=torch.int32).expand(BATCH, LENGTH)
-    heap, peaks, times = Heap(), [], []
-    for _ in range(STEPS):
-        model.zero_grad(set_to_none=True)
-        gc.collect()
-        before, start = heap.live(), time.process_time()
-        heap.reset()
+    losses = []
+
+    def run():
         loss = trainer.forward_backward_step(
             input_dict={"input": tokens, "positions": positions},
             labels=labels,
             global_valid_tokens=torch.tensor(float(labels.numel())),
         )
-        times.append(time.process_time() - start)
-        peaks.append(heap.peak() - before)
-    bits = step.digest({"loss": loss.detach()} | {name: one.grad for name, one in model.named_parameters()})
+        losses[:] = [loss.detach()]
+
+    peaks, times = step.peaks_of(run, model, STEPS)
+    bits = step.digest({"loss": losses[0]} | {name: one.grad for name, one in model.named_parameters()})
     found = {"peak": max(peaks[1:]), "seconds": min(times[1:]), "bits": bits}
     found["recomputes"] = [one.recomputes for one in remat.reports()]
     print(json.dumps(found))
@@ -111,7 +98,7 @@ def child(policy):
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
-        child(sys.argv[2])
+        child(json.loads(sys.argv[2]))
     elif len(sys.argv) > 1:
         print(json.dumps(measure(*sys.argv[1:]), indent=2))
     else:

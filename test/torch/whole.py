@@ -6,13 +6,8 @@ The peak is the worst of later steps, above parameters, state and inputs, and wi
 for `checkpoint`.
 """
 
-import gc
 import json
-import os
-import pathlib
-import subprocess
 import sys
-import time
 
 import models
 import step
@@ -34,24 +29,16 @@ def measure(model, kind, memory, optimizer="sgd", **keywords):
     first step that is compared with eager is said to take) and `external` in bytes, and `seconds` of processor time of
     the fastest step."""
     order = {"model": model, "kind": kind, "memory": memory, "optimizer": optimizer, "keywords": keywords}
-    path = [str(pathlib.Path(__file__).parent), *(one for one in sys.path if one)]
-    env = os.environ | {"LD_PRELOAD": str(step.meter()), "PYTHONPATH": os.pathsep.join(path)}
-    command = [sys.executable, __file__, "--child", json.dumps(order)]
-    run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    if run.returncode != 0:
-        raise RuntimeError(f"{model}, {kind}, {memory}: {run.stderr[-2000:]}")
-    return json.loads(run.stdout.splitlines()[-1])
+    return step.metered(__file__, order)
 
 
 def child(order):
     """Measures in this process."""
     import torch
     from remat_opt import torch as remat
-    from remat_opt.torch._measure_child import Heap
 
     torch.set_num_threads(1)
     model, args = models.make(order["model"])
-    heap, report = Heap(), None
     if order["kind"] == "checkpoint":
         planned = remat.checkpoint(model, args, order["memory"], **order["keywords"])
 
@@ -72,16 +59,7 @@ def child(order):
             model(*args).backward()
             optimizer.step()
 
-    peaks, times = [], []
-    for _ in range(STEPS):
-        model.zero_grad(set_to_none=True)
-        gc.collect()
-        before = heap.live()
-        heap.reset()
-        start = time.process_time()
-        run()
-        times.append(time.process_time() - start)
-        peaks.append(heap.peak() - before)
+    peaks, times = step.peaks_of(run, model, STEPS)
     result = {"peak": max(peaks[1:]), "first_peak": peaks[0], "seconds": min(times[1:])}
     if order["kind"] != "eager":
         report = remat.checkpoint_report(planned) if order["kind"] == "checkpoint" else train.report

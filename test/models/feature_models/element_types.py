@@ -12,7 +12,7 @@ def strings(f):
     f.op("Gather", ["x", f.constant("first", [0], np.int64)], "row", axis=0)
     f.op("Cast", ["row"], "rounded", to=TensorProto.INT32)
     f.op("Cast", ["rounded"], "text", to=TensorProto.STRING)
-    f.constants.append(helper.make_tensor("suffix", TensorProto.STRING, [1], [b"0"]))
+    f.weights.append(helper.make_tensor("suffix", TensorProto.STRING, [1], [b"0"]))
     f.op("StringConcat", ["text", "suffix"], "skip")
     f.op("Equal", ["skip", "suffix"], "same")
     mean = f.pressure("x")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import onnx
+from network import Network
 from onnx import TensorProto, helper, numpy_helper
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
@@ -18,34 +19,26 @@ def body(name, nodes, inputs, outputs, constants=()):
     return helper.make_graph(nodes, name, inputs, outputs, list(constants))
 
 
-class Feature:
+class Feature(Network):
     """A model under construction: nodes in the order of execution, and what tests should know of it."""
 
-    def __init__(self, name, shape=SHAPE, opset=20, ir_version=9):
-        self.name = name
-        self.ir_version = ir_version
-        self.opsets = {"": opset}
-        self.nodes = []
-        self.inputs = [value("x", shape)]
-        self.outputs = []
-        self.constants = []
+    producer = "generate_features.py"
+
+    def __init__(self, name, shape=SHAPE):
+        super().__init__(name, opset=20, ir_version=9)
+        self.input("x", shape)
         self.sparse = []
-        self.functions = []
         self.annotations = []
-        self.facts = {}
         self.outside = b""
 
     def op(self, kind, inputs, outputs, name=None, **attributes):
         """Adds a node, named like its first result unless `name` says otherwise; returns the first result."""
         outputs = [outputs] if isinstance(outputs, str) else outputs
         name = next(o for o in outputs if o) if name is None else name
-        self.nodes.append(helper.make_node(kind, inputs, outputs, name=name, **attributes))
-        if attributes.get("domain"):
-            self.opsets.setdefault(attributes["domain"], 1)
-        return outputs[0]
+        return self.several(kind, inputs, outputs, name, **attributes)[0]
 
     def constant(self, name, values, dtype=np.float32):
-        self.constants.append(numpy_helper.from_array(np.array(values, dtype), name))
+        self.weights.append(numpy_helper.from_array(np.array(values, dtype), name))
         return name
 
     def keep_outside(self, tensor):
@@ -55,7 +48,7 @@ class Feature:
         tensor.ClearField("raw_data")
 
     def output(self, name, shape=SHAPE, element=FLOAT):
-        self.outputs.append(value(name, shape, element))
+        return super().output(name, shape, element)
 
     def pressure(self, tensor, name="pressure", copies=2):
         """Takes twice the memory of so many copies of `tensor` beside it, none of it overwritten, and leaves a number."""
@@ -75,21 +68,11 @@ class Feature:
             facts[key] = " ".join(f"{name}={number}" for name, number in (given or {}).items())
         self.facts = {f"test.{key}": text for key, text in facts.items() if text}
 
-    def proto(self):
-        graph = helper.make_graph(
-            self.nodes, self.name, self.inputs, self.outputs, self.constants, sparse_initializer=self.sparse
-        )
+    def graph(self):
+        graph = super().graph()
+        graph.sparse_initializer.extend(self.sparse)
         graph.quantization_annotation.extend(self.annotations)
-        imports = [helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
-        model = helper.make_model(
-            graph,
-            opset_imports=imports,
-            functions=self.functions,
-            producer_name="generate_features.py",
-            ir_version=self.ir_version,
-        )
-        helper.set_model_props(model, self.facts)
-        return model
+        return graph
 
 
 FEATURES = []

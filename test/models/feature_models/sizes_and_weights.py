@@ -25,7 +25,7 @@ def dynamic_batch(f):
 def external_data(f):
     """Weights in a file beside the model."""
     f.constant("weight", np.linspace(-1, 1, 256))
-    f.keep_outside(f.constants[-1])
+    f.keep_outside(f.weights[-1])
     f.op("Mul", ["x", "weight"], "skip")
     f.output(f.finish("skip", f.pressure("skip")))
     f.state(recomputed=["skip"])

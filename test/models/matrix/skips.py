@@ -31,8 +31,9 @@ def elementwise_long_skips():
 
 
 def layer_norm(net, x, name, width):
-    """As exporters write it out; the runtime makes one node of it."""
-    scale, bias = net.input(f"{name}.scale", [width]), net.input(f"{name}.bias", [width])
+    """As exporters write it out; the runtime makes one node of it, unless something else reads `NAME.hat` or
+    `NAME.deviation`, as a backward pass does."""
+    gain, bias = net.input(f"{name}.gain", [width]), net.input(f"{name}.bias", [width])
     net.constant("epsilon", np.array(1e-5, np.float32))
     net.constant("two", np.array(2, np.float32))
     net.op("ReduceMean", [x], f"{name}.mean", axes=[-1])
@@ -41,8 +42,8 @@ def layer_norm(net, x, name, width):
     net.op("ReduceMean", [f"{name}.squared"], f"{name}.variance", axes=[-1])
     net.op("Add", [f"{name}.variance", "epsilon"], f"{name}.positive")
     net.op("Sqrt", [f"{name}.positive"], f"{name}.deviation")
-    net.op("Div", [f"{name}.centred", f"{name}.deviation"], f"{name}.normal")
-    net.op("Mul", [f"{name}.normal", scale], f"{name}.scaled")
+    net.op("Div", [f"{name}.centred", f"{name}.deviation"], f"{name}.hat")
+    net.op("Mul", [f"{name}.hat", gain], f"{name}.scaled")
     return net.op("Add", [f"{name}.scaled", bias], name)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from network import Network
 
 from matrix.registry import model
-from matrix.skips import gelu
+from matrix.skips import gelu, layer_norm
 
 BATCH, TOKENS, HEADS, DEPTH = 2, 256, 4, 16
 WIDTH = HEADS * DEPTH
@@ -46,19 +46,6 @@ class Transformer(Network):
         self.output(self.op("Gemm", [x, dy], f"{name}.dw", transA=1), [c_in, c_out])
         self.gradient_sum(dy, f"{name}.db", c_out)
         return self.op("Gemm", [dy, f"{name}.w"], f"{name}.dx", transB=1)
-
-    def norm(self, x, name):
-        """Layer norm; the backward pass reads `NAME.hat` and `NAME.deviation`."""
-        gain, bias = self.input(f"{name}.gain", [WIDTH]), self.input(f"{name}.bias", [WIDTH])
-        self.op("ReduceMean", [x], f"{name}.mean", axes=[-1])
-        self.op("Sub", [x, f"{name}.mean"], f"{name}.centred")
-        self.op("Pow", [f"{name}.centred", "two"], f"{name}.squared")
-        self.op("ReduceMean", [f"{name}.squared"], f"{name}.variance", axes=[-1])
-        self.op("Add", [f"{name}.variance", "epsilon"], f"{name}.positive")
-        self.op("Sqrt", [f"{name}.positive"], f"{name}.deviation")
-        self.op("Div", [f"{name}.centred", f"{name}.deviation"], f"{name}.hat")
-        self.op("Mul", [f"{name}.hat", gain], f"{name}.scaled")
-        return self.op("Add", [f"{name}.scaled", bias], name)
 
     def norm_backward(self, dy, name):
         hat = f"{name}.hat"
@@ -128,9 +115,9 @@ class Transformer(Network):
         return self.op("Mul", [dy, f"{name}.b.slope"], f"{name}.b.dz")
 
     def block(self, x, name):
-        mixed = self.attention(self.norm(x, f"{name}.norm1"), f"{name}.attention")
+        mixed = self.attention(layer_norm(self, x, f"{name}.norm1", WIDTH), f"{name}.attention")
         middle = self.op("Add", [x, mixed], f"{name}.middle")
-        z = self.linear(self.norm(middle, f"{name}.norm2"), f"{name}.wide", WIDTH, 4 * WIDTH)
+        z = self.linear(layer_norm(self, middle, f"{name}.norm2", WIDTH), f"{name}.wide", WIDTH, 4 * WIDTH)
         y = self.linear(gelu(self, z, f"{name}.gelu"), f"{name}.narrow", 4 * WIDTH, WIDTH)
         return self.op("Add", [middle, y], f"{name}.y")
 

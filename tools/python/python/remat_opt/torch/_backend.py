@@ -42,6 +42,7 @@ def backend(
     inner: Literal["inductor", "aot_eager"] = "inductor",
     *,
     time_limit: float = 10.0,
+    step_limit: int | None = None,
     threads: int | None = None,
     seed: int = 0,
     check: bool = True,
@@ -74,6 +75,8 @@ def backend(
             so the peak of several ways to split the graph is predicted, and the fastest that should fit is compiled and
             measured, then the next one, up to four times.
         time_limit: Seconds to search for each plan.
+        step_limit: Most steps of the search for each plan; with one thread and the same seed, every search of the
+            same graph gives the same plan, unless `time_limit` ends it before.
         threads: Threads to search with.
         seed: Of the random choices.
         check: Whether the first call of a graph compares all gradients with those of the model as it is: the same bits
@@ -92,7 +95,7 @@ def backend(
     """
     if inner not in ("inductor", "aot_eager"):
         raise UsageError(f"inner is 'inductor' or 'aot_eager', not {inner!r}")
-    search = Search(time_limit=time_limit, threads=threads, seed=seed)
+    search = Search(time_limit=time_limit, step_limit=step_limit, threads=threads, seed=seed)
     settings = Settings(parse(memory), search, strict=strict, recomputable=names_of(recomputable))
     own = dict(options or {})
     if inner == "inductor":

@@ -194,7 +194,7 @@ def _find(source: Source, search: Search) -> tuple[list[Split], int]:
     for knob in _KNOBS:
         halves = source.stock(knob)
         _add(found, source, Split(f"PyTorch's min-cut at {knob}", saved_names(source.joint, halves)), halves)
-    shorter = replace(search, time_limit=search.time_limit * _PLANNING / len(_SHARES))
+    shorter = search.part(_PLANNING / len(_SHARES))
     is_kept = True
     for share in _SHARES:
         if not is_kept and share != "min":

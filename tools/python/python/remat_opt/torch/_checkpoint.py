@@ -26,6 +26,7 @@ def checkpoint(
     memory: Memory,
     *,
     time_limit: float = 10.0,
+    step_limit: int | None = None,
     threads: int | None = None,
     order: Literal["free", "fixed"] = "free",
     solver: str = "search",
@@ -48,6 +49,8 @@ def checkpoint(
         inputs: As those to come; nothing runs with them. What is no tensor becomes part of the plan.
         memory: Of forward and backward of this model together, as of `backend`.
         time_limit: Seconds to search.
+        step_limit: Most steps of the search for each plan; with one thread and the same seed, every search of the
+            same graph gives the same plan, unless `time_limit` ends it before.
         threads: Threads to search with.
         order: Whether first runs of ops may change their order.
         solver: A solver of `docs/solvers`.
@@ -59,7 +62,9 @@ def checkpoint(
         UnsupportedGraph: A part of the model cannot be planned, when it is called first; `.op` names it.
         UsageError: `memory` makes no sense.
     """
-    search = Search(time_limit=time_limit, threads=threads, order=order, solver=solver, seed=seed)
+    search = Search(
+        time_limit=time_limit, step_limit=step_limit, threads=threads, order=order, solver=solver, seed=seed
+    )
     settings = Settings(parse(memory), search, strict=True, recomputable=names_of(recomputable))
     partitioner = Partitioner(settings, "eager")
     planned = copy.copy(model)

@@ -1,8 +1,8 @@
 """Runs calls of ATen ops on made-up arguments and measures them: the part of `_measure` that a process of its own runs.
 
-As a program, it reads `{"threads": N, "calls": [...]}` from its standard input and prints one line of JSON for each
-call: `[nanoseconds, workspace in bytes]`, or the reason why the call cannot run. The heap is counted by a meter that
-has to be preloaded.
+As a program, it reads `{"threads": N, "calls": [...]}` from each line of its standard input and prints one line of JSON
+for each call: `[nanoseconds, workspace in bytes]`, or the reason why the call cannot run. The heap is counted by a meter
+that has to be preloaded.
 """
 
 from __future__ import annotations
@@ -124,19 +124,20 @@ def _tensor(shape: list[int], stride: list[int], dtype: torch.dtype, device: str
 
 
 def main() -> None:
-    """Answers one request."""
-    request = json.load(sys.stdin)
+    """Answers all requests."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # What libraries print is no answer.
-    torch.set_num_threads(request["threads"])
     meter = Heap()
-    with torch.no_grad():
-        for call in request["calls"]:
-            try:
-                answer: Any = measure_call(call, meter)
-            except Exception as error:  # Whatever an op throws is the reason why it is not measured.
-                answer = f"{type(error).__name__}: {error}"[:500]
-            print(json.dumps(answer), file=answers, flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        torch.set_num_threads(request["threads"])
+        with torch.no_grad():
+            for call in request["calls"]:
+                try:
+                    answer: Any = measure_call(call, meter)
+                except Exception as error:  # Whatever an op throws is the reason why it is not measured.
+                    answer = f"{type(error).__name__}: {error}"[:500]
+                print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

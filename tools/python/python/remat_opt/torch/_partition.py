@@ -211,6 +211,7 @@ def partitioner(
     memory: Memory,
     *,
     time_limit: float = 10.0,
+    step_limit: int | None = None,
     threads: int | None = None,
     seed: int = 0,
     recomputable: Collection[str] = (),
@@ -223,11 +224,13 @@ def partitioner(
     Args:
         memory: As of `backend`.
         time_limit: Seconds to search for a plan.
+        step_limit: Most steps of the search for each plan; with one thread and the same seed, every search of the
+            same graph gives the same plan, unless `time_limit` ends it before.
         threads: Threads to search with.
         seed: Of the random choices.
         recomputable: As of `backend`.
     """
-    search = Search(time_limit=time_limit, threads=threads, seed=seed)
+    search = Search(time_limit=time_limit, step_limit=step_limit, threads=threads, seed=seed)
     settings = Settings(parse(memory), search, form="split", recomputable=names_of(recomputable))
     return Partitioner(settings, "inductor")
 

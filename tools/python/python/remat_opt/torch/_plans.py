@@ -24,11 +24,18 @@ class Search:
 
     time_limit: float = 10.0
     """Seconds for each plan."""
+    step_limit: int | None = None
+    """Most steps for each plan."""
     threads: int | None = None
     order: Literal["free", "fixed"] = "free"
     solver: str = "search"
     """A solver of `docs/solvers`. Those that prove leave threads behind, which would compete with training."""
     seed: int = 0
+
+    def part(self, share: float) -> Search:
+        """The same with a share of the time and of the steps."""
+        steps = None if self.step_limit is None else max(1, int(self.step_limit * share))
+        return replace(self, time_limit=self.time_limit * share, step_limit=steps)
 
 
 def plan_within(graph: TrainingGraph, budget: int | str, search: Search) -> tuple[Plan, bool]:
@@ -73,10 +80,9 @@ class _Known:
         self._found: dict[str, Plan] = {}
         """Those of this call, by key: there may be no cache."""
 
-    def solve(self, budget: int | str, seconds: float | None = None) -> Plan:
-        """The plan for a budget, from the cache or searched for."""
-        search = self._search if seconds is None else replace(self._search, time_limit=seconds)
-        plan, key = _cached(self._graph, budget, search)
+    def solve(self, budget: int | str, share: float = 1.0) -> Plan:
+        """The plan for a budget, from the cache or searched for with a share of the time and of the steps."""
+        plan, key = _cached(self._graph, budget, self._search.part(share))
         self._found[key] = plan
         entry = [plan.peak_bytes, plan.duration, key]
         if entry not in (entries := _cache.load("known", self._key) or []):
@@ -105,10 +111,9 @@ class _Known:
         self.solve("min")
         if len(self._graph.nodes) < _LARGE:
             return
-        seconds = self._search.time_limit / _RUNGS
         for _ in range(_RUNGS):
             try:
-                self.solve(int(self.lowest().peak_bytes * _STEP), seconds)
+                self.solve(int(self.lowest().peak_bytes * _STEP), 1 / _RUNGS)
             except (InfeasibleError, LimitError):
                 return
 
@@ -138,6 +143,7 @@ def _cached(graph: TrainingGraph, budget: int | str, search: Search) -> tuple[Pl
         order=search.order,
         accounting="runtime",
         time_limit=search.time_limit,
+        step_limit=search.step_limit,
         threads=search.threads,
         seed=search.seed,
     )

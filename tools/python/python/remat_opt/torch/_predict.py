@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +77,8 @@ class _Step:
     """Inputs of the graph and buffers."""
     origins: list[str]
     """Nodes that a call of a library stands for."""
+    overwrites: dict[str, str]
+    """By result, the operand over which it is written where both take the same bytes."""
 
 
 @dataclass
@@ -117,11 +119,13 @@ class _Schedule:
         live = given + sum(held.values())
         highest = live
         for index, step in enumerate(self.steps):
-            live += sum(step.allocates.values())
+            dead = ends.get(index, ())
+            over = {one for result, one in step.overwrites.items() if one in dead and sizes[one] == sizes[result]}
+            live += sum(step.allocates.values()) - sum(sizes[one] for one in over)
             highest = max(highest, live + max(
                 (workspace.of(one, self.is_channels_last) for one in step.origins), default=0
             ))
-            live -= sum(sizes[one] for one in ends.get(index, ()))
+            live -= sum(sizes[one] for one in dead if one not in over)
         return highest
 
 
@@ -146,7 +150,10 @@ class _Watcher:
             nodes = reorder_for_peak_memory(
                 nodes, scheduler.name_to_buf, scheduler.name_to_fused_node, inputs, outputs
             )
-        steps = [_step(node, outputs) for node in nodes]
+        users, done, steps = _users(nodes), set(), []
+        for node in nodes:
+            steps.append(_step(node, outputs, users, done))
+            done |= node.get_operation_names()
         self.schedule = _Schedule(steps, _output_names(graph), bool(graph.layout_opt))
         raise _Stop
 
@@ -160,8 +167,26 @@ def _output_names(graph: Any) -> list[str | None]:
     return [None if isinstance(one, constants) else one.get_name() for one in graph.graph_outputs]
 
 
-def _step(node: Any, outputs: set[str]) -> _Step:
-    allocates = {}
+def _users(nodes: Iterable[Any]) -> dict[str, list[tuple[Any, Any]]]:
+    """The ops that read each buffer or input, with what they read of it."""
+    users: dict[str, list[tuple[Any, Any]]] = {}
+    for node in nodes:
+        for op in node.get_nodes():
+            for read in op.read_writes.reads:
+                users.setdefault(read.name, []).append((op, read))
+    return users
+
+
+def _step(node: Any, outputs: set[str], users: Mapping[str, list[tuple[Any, Any]]], done: Set[str]) -> _Step:
+    """A kernel or a call.
+
+    Args:
+        node: Of the scheduler.
+        outputs: Buffers and inputs that the graph returns.
+        users: As of `_users`.
+        done: Ops of the steps before.
+    """
+    allocates: dict[str, int] = {}
     mine = set(node.get_nodes())
     for buffer in node.get_outputs():
         name, size = buffer.get_name(), buffer.mpi_buffer.size_alloc
@@ -170,7 +195,28 @@ def _step(node: Any, outputs: set[str]) -> _Step:
             allocates |= _parts(buffer, size)
     reads = {dep.name for dep in node.read_writes.reads}
     origins = _called(node) if node.is_extern() else []
-    return _Step(allocates, reads, origins)
+    overwrites = {} if node.is_extern() else _overwrites(node, outputs, users, done)
+    return _Step(allocates, reads, origins, {result: one for result, one in overwrites.items() if result in allocates})
+
+
+def _overwrites(
+    node: Any, outputs: set[str], users: Mapping[str, list[tuple[Any, Any]]], done: Set[str]
+) -> dict[str, str]:
+    """What Inductor writes results of a kernel over: what no later op reads, if the kernel reads it as it writes the result
+    (`SchedulerNode.decide_inplace_update`)."""
+    found: dict[str, str] = {}
+    if not torch._inductor.config.inplace_buffers:
+        return found
+    for op in node.get_nodes():
+        for result in (one.get_name() for one in op.get_outputs()):
+            for read in op.read_writes.reads:
+                left = [user for user, _ in users[read.name] if user.get_name() not in op.ancestors | done]
+                inside = [one for other in node.get_nodes() for one in other.read_writes.reads_and_writes()]
+                is_one = len({one for one in inside if one.name == read.name}) == 1
+                if read.name not in outputs and left == [op] and is_one and op.can_inplace(read):
+                    found[result] = read.name
+                    break
+    return found
 
 
 def _called(node: Any) -> list[str]:

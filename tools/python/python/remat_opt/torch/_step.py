@@ -74,6 +74,7 @@ class TrainStep:
         clip_grad_norm: float | None = None,
         scaler: torch.amp.GradScaler | None = None,
         time_limit: float = 10.0,
+        step_limit: int | None = None,
         threads: int | None = None,
         order: Literal["free", "fixed"] = "free",
         solver: str = "search",
@@ -97,6 +98,8 @@ class TrainStep:
             scaler: Scales the gradients, without an optimizer only: `scaler.step(optimizer)` decides when all gradients
                 are there whether parameters are updated.
             time_limit: Seconds to search.
+            step_limit: Most steps of the search for each plan; with one thread and the same seed, every search of the
+                same graph gives the same plan, unless `time_limit` ends it before.
             threads: Threads to search with.
             order: Whether first runs of ops may change their order.
             solver: A solver of `docs/solvers`.
@@ -121,7 +124,9 @@ class TrainStep:
         self.model = model
         self.optimizer = optimizer
         self._budget: Budget = parse(memory)
-        self._search = Search(time_limit=time_limit, threads=threads, order=order, solver=solver, seed=seed)
+        self._search = Search(
+            time_limit=time_limit, step_limit=step_limit, threads=threads, order=order, solver=solver, seed=seed
+        )
         self._updates = None if optimizer is None else Updates(optimizer)
         self._clip_grad_norm, self._scaler = clip_grad_norm, scaler
         self._check, self._strict = check, strict

@@ -20,6 +20,7 @@ def tag(
     is_backward: Callable[[fx.Node], bool],
     *,
     time_limit: float = 10.0,
+    step_limit: int | None = None,
     threads: int | None = None,
     seed: int = 0,
     recomputable: Collection[str] = (),
@@ -35,6 +36,8 @@ def tag(
         memory: As of `backend`.
         is_backward: Whether a node belongs to the backward.
         time_limit: Seconds to search for a plan.
+        step_limit: Most steps of the search for each plan; with one thread and the same seed, every search of the
+            same graph gives the same plan, unless `time_limit` ends it before.
         threads: Threads to search with.
         seed: Of the random choices.
         recomputable: As of `backend`.
@@ -55,7 +58,7 @@ def tag(
     needed = ancestors(output.all_input_nodes)
     costs = measure(gm.graph)
     graph = TrainingGraph(gm.graph, output.all_input_nodes, costs.by_node, name="step")
-    search = Search(time_limit=time_limit, threads=threads, seed=seed)
+    search = Search(time_limit=time_limit, step_limit=step_limit, threads=threads, seed=seed)
     plan, is_kept = plan_within(graph, budget.of_plan(graph.external_bytes), search)
     again = {graph.nodes[name] for name in plan.recomputes if name in graph.nodes}
     for node in gm.graph.nodes:
