@@ -156,7 +156,6 @@ impl Execution<'_> {
             budget,
             thrash_limit: THRASH_LIMIT,
             seed: self.control.seed,
-            ..SimulateOptions::default()
         };
         let control = self.control;
         let interrupt = || control.is_cancelled() || control.is_late();
