@@ -3,7 +3,7 @@
 use remat_plan::{Evidence, Problem};
 use remat_solve::{External, Outcome, Proves, SolveControl, Solver};
 
-use super::{Freeing, Partition, Setting, model, start};
+use super::{Freeing, Setting, model, start};
 use remat_ortools::ModelSize;
 use remat_ortools::OrTools;
 use remat_ortools::Refusal;
@@ -21,8 +21,6 @@ use remat_ortools::run::{self, Claim, Early, Incumbent, Run};
 /// [`CandidateSet`](remat_plan::BoundCovers::CandidateSet) else. Refuses programs of more than ten million terms, or of more memory than the caller allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckmateIlp {
-    /// How stages and nodes belong together.
-    pub partition: Partition,
     /// How memory is freed.
     pub freeing: Freeing,
 }
@@ -30,7 +28,6 @@ pub struct CheckmateIlp {
 impl CheckmateIlp {
     /// The program of the paper.
     pub const NEW: Self = Self {
-        partition: Partition::Frontier,
         freeing: Freeing::Hazards,
     };
 
@@ -41,11 +38,11 @@ impl CheckmateIlp {
     pub fn model_size(&self, problem: &Problem) -> Result<ModelSize, Refusal> {
         let control = SolveControl::default();
         let run = Run::new(self.name(), problem, &control);
-        Ok(Setting::of(&run, self.partition)?.size(self.freeing))
+        Ok(Setting::of(&run)?.size(self.freeing))
     }
 
     fn attempt(&self, run: &Run<'_>) -> Result<Outcome, Early> {
-        let setting = Setting::of(run, self.partition)?;
+        let setting = Setting::of(run)?;
         let instance = &setting.instance;
         run.needs_model(instance)?;
         setting.allow(run, self.freeing)?;
@@ -68,8 +65,7 @@ impl CheckmateIlp {
                 steps: 0,
             };
         };
-        let hint = best.as_ref().filter(|_| self.partition == Partition::Frontier);
-        let hint = hint.and_then(|best| {
+        let hint = best.as_ref().and_then(|best| {
             let stages = start::stages_of(&setting.graph, &best.sequence);
             start::values(setting, &program, &layout, stages.computed(), stages.retained())
         });
@@ -112,7 +108,7 @@ impl Solver for CheckmateIlp {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        run::call(self.name(), problem, control, |run, ()| self.attempt(run)).0
+        run::call(self.name(), problem, control, |run| self.attempt(run))
     }
 
     fn proves(&self) -> Proves {

@@ -1,78 +1,12 @@
-//! Which variable of the program is which.
+//! Which variable of the program is which. Matrices are triangular: in stage `t` nodes up to `t` may run, and those before it are held.
 
-use remat_plan::{NodeId, OrderMode, Problem};
+use remat_plan::NodeId;
 use remat_solve::stages::{Node, StageGraph, StageMatrix, Stages};
 
-use remat_ortools::Refusal;
 use remat_ortools::program::Variable;
-use remat_ortools::scaled::Scaled;
-
-/// How stages and nodes belong together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Partition {
-    /// Stage `t` ends with the first run of node `t` (section 4.6 of the paper): matrices are triangular, and the linear relaxation
-    /// is strong.
-    #[default]
-    Frontier,
-    /// Every node runs in some stage, which allows first runs in other orders and takes full matrices. For small graphs in free
-    /// order without graph outputs.
-    EveryNode,
-    /// As before, but only the last node has to run: enough where it needs all others, refused elsewhere.
-    LastNode,
-}
-
-impl Partition {
-    pub(super) fn check(self, problem: &Problem, instance: &Scaled, graph: &StageGraph) -> Result<(), Refusal> {
-        if self == Self::Frontier {
-            return Ok(());
-        }
-        let nodes = instance.len();
-        if problem.order == OrderMode::Fixed {
-            return Err(Refusal::Partition("the problem fixes the order"));
-        }
-        if instance.nodes().any(|node| instance.last_stage(node).is_some()) {
-            return Err(Refusal::Partition("some ops must not run after others"));
-        }
-        let before = |node| {
-            instance
-                .predecessors(NodeId::new(node))
-                .iter()
-                .map(|before| before.index())
-        };
-        if (0..nodes)
-            .any(|node| instance.kept(NodeId::new(node)) > 0 || !before(node).eq(graph.parents(node).iter().copied()))
-        {
-            return Err(Refusal::Partition(
-                "the problem has graph outputs or results without memory",
-            ));
-        }
-        if self == Self::LastNode && (0..nodes.saturating_sub(1)).any(|node| graph.children(node).is_empty()) {
-            return Err(Refusal::Partition("the last node does not need all others"));
-        }
-        Ok(())
-    }
-
-    /// How many nodes may run in a stage: those before this one.
-    pub(super) fn width(self, stage: usize, nodes: usize) -> usize {
-        match self {
-            Self::Frontier => stage + 1,
-            Self::EveryNode | Self::LastNode => nodes,
-        }
-    }
-
-    /// How many nodes may be held into a stage: those before this one.
-    pub(super) fn held(self, stage: usize, nodes: usize) -> usize {
-        match self {
-            Self::Frontier => stage,
-            Self::EveryNode | Self::LastNode if stage == 0 => 0,
-            Self::EveryNode | Self::LastNode => nodes,
-        }
-    }
-}
 
 /// Which variable is which.
 pub struct Layout {
-    partition: Partition,
     nodes: usize,
     /// Where `R`, `S` and `U` of each stage start; they are consecutive.
     computed: Vec<Variable>,
@@ -88,9 +22,8 @@ pub struct Layout {
 
 impl Layout {
     /// The layout before its first stage.
-    pub(super) fn new(partition: Partition, nodes: usize) -> Self {
+    pub(super) fn new(nodes: usize) -> Self {
         Self {
-            partition,
             nodes,
             computed: Vec::new(),
             held: Vec::new(),
@@ -147,22 +80,20 @@ impl Layout {
     }
 
     fn page(&self, kind: usize, stage: usize, node: Node) -> Option<Variable> {
-        let inside = node < self.partition.held(stage, self.nodes);
-        let starts = self.pages.get(stage).filter(|_| inside)?;
+        let starts = self.pages.get(stage).filter(|_| node < stage)?;
         Some(starts[kind] + offset(node))
     }
 
     /// `R`: whether a node runs in a stage.
     #[must_use]
     pub fn computed(&self, stage: usize, node: Node) -> Option<Variable> {
-        (node < self.partition.width(stage, self.nodes)).then(|| self.computed[stage] + offset(node))
+        (node <= stage).then(|| self.computed[stage] + offset(node))
     }
 
     /// `S`: whether the results of a node are held into a stage.
     #[must_use]
     pub fn held(&self, stage: usize, node: Node) -> Option<Variable> {
-        let inside = stage < self.nodes && node < self.partition.held(stage, self.nodes);
-        inside.then(|| self.held[stage] + offset(node))
+        (stage < self.nodes && node < stage).then(|| self.held[stage] + offset(node))
     }
 
     pub(super) fn memory(&self, stage: usize, node: Node) -> Variable {
@@ -178,24 +109,11 @@ impl Layout {
         values.get(self.held(stage, node)? as usize).copied()
     }
 
-    /// The runs of a solution in order: `R` completes `S` in the cheapest way where the matrices are triangular, else it is that of
-    /// the solution.
+    /// The runs of a solution in order: `R` completes `S` in the cheapest way.
     pub(super) fn sequence(&self, graph: &StageGraph, values: &[i64]) -> Vec<NodeId> {
-        if self.partition == Partition::Frontier {
-            let held = |stage, node| self.held_value(values, stage, node).is_some_and(|value| value != 0);
-            return complete(graph, held);
-        }
-        let runs = |stage: usize, node: Node| {
-            let variable = self.computed(stage, node);
-            variable
-                .and_then(|variable| values.get(variable as usize))
-                .is_some_and(|&value| value != 0)
-        };
-        let stages = (0..self.nodes).flat_map(|stage| (0..self.nodes).map(move |node| (stage, node)));
-        stages
-            .filter(|&(stage, node)| runs(stage, node))
-            .map(|(_, node)| NodeId::new(node))
-            .collect()
+        complete(graph, |stage, node| {
+            self.held_value(values, stage, node).is_some_and(|value| value != 0)
+        })
     }
 }
 

@@ -14,12 +14,13 @@
 //!
 //! 1. what runs finds its operands: `R[t,v] <= R[t,u] + S[t,u]` for each edge from `u` to `v`;
 //! 2. what is held was held or made: `S[t+1,i] <= S[t,i] + R[t,i]`;
-//! 3. every node is computed ([`Partition`]);
+//! 3. every node is computed: stage `t` ends with the first run of node `t` (section 4.6), so `R` and `S` are triangular and the
+//!    linear relaxation is strong;
 //! 4. `U[t,0] = R[t,0] m[0] + sum of S[t,i] m[i]`, and `U[t,k+1] = U[t,k] + R[t,k+1] m[k+1] -` the sum of `m[i] FREE[t,i,k]`;
 //! 5. `FREE[t,i,k]` is 1 exactly if `k` runs in `t`, `i` is not held into `t + 1`, and nothing after `k` in `t` needs `i`
 //!    ([`Freeing`]).
 //!
-//! First runs are left out of the objective where stages advance the frontier: they take the same time in every plan. Equalities in 4 are inequalities here, since memory only has to be large enough. Rows fix what an op may not do: run again
+//! First runs are left out of the objective: they take the same time in every plan. Equalities in 4 are inequalities here, since memory only has to be large enough. Rows fix what an op may not do: run again
 //! (not recomputable), or run more often than the problem allows. Graph outputs are added to `U` of the stages after their own,
 //! workspace and the duplicate of an output that is made again to `U[t,k]` of a run.
 //!
@@ -38,18 +39,13 @@ mod size;
 pub mod start;
 
 pub use ilp::CheckmateIlp;
-pub use layout::{Freeing, Layout, Partition};
-pub use lp::{CheckmateLp, LpReport};
-pub use round::Rounding;
+pub use layout::{Freeing, Layout};
+pub use lp::CheckmateLp;
 pub use setting::Setting;
 
 use remat_solve::{Registry, Solver};
 
 /// Adds the solvers of this crate.
 pub fn register(registry: &mut Registry) {
-    registry.add([
-        &CheckmateIlp::NEW as &dyn Solver,
-        &CheckmateLp::NEW,
-        &CheckmateLp::RANDOMIZED,
-    ]);
+    registry.add([&CheckmateIlp::NEW as &dyn Solver, &CheckmateLp]);
 }

@@ -4,7 +4,7 @@ use remat_plan::NodeId;
 use remat_solve::stages::Node;
 
 use super::Setting;
-use super::layout::{Freeing, Layout, Partition, offset};
+use super::layout::{Freeing, Layout, offset};
 use remat_ortools::ModelSize;
 use remat_ortools::program::{Literal, Program, Row, Variable};
 
@@ -16,7 +16,7 @@ pub fn build(setting: &Setting, budget: i64, freeing: Freeing) -> Option<(Progra
         freeing,
         nodes: setting.instance.len(),
         program: Program::default(),
-        layout: Layout::new(setting.partition, setting.instance.len()),
+        layout: Layout::new(setting.instance.len()),
     };
     builder.variables(budget)?;
     builder.cover();
@@ -48,31 +48,25 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn width(&self, stage: usize) -> usize {
-        self.setting.partition.width(stage, self.nodes)
-    }
-
     fn variables(&mut self, budget: i64) -> Option<()> {
         let (instance, graph) = (&self.setting.instance, &self.setting.graph);
-        let partition = self.setting.partition;
         self.layout.count_edges(graph);
         let mut outputs = 0;
         for stage in 0..self.nodes {
-            let width = self.width(stage);
-            let starts = [width, partition.held(stage, self.nodes), self.layout.frees(width)];
-            self.layout.begin_stage(self.program.cost.len(), starts);
-            let is_first = |node: Node| partition == Partition::Frontier && node == stage;
-            for node in 0..width {
+            let frees = self.layout.frees(stage + 1);
+            self.layout
+                .begin_stage(self.program.cost.len(), [stage + 1, stage, frees]);
+            for node in 0..=stage {
                 let pages = self.setting.pages.as_ref();
                 let price = pages.map_or_else(|| instance.duration(NodeId::new(node)), |pages| pages.price.run[node]);
-                self.program.variable(if is_first(node) { 0 } else { price });
+                self.program.variable(if node == stage { 0 } else { price });
             }
-            for _ in 0..starts[1] + starts[2] {
+            for _ in 0..stage + frees {
                 self.program.variable(0);
             }
-            for node in 0..width {
+            for node in 0..=stage {
                 let first = instance.kept(NodeId::new(node)) + instance.workspace(NodeId::new(node));
-                let most = budget - outputs - if is_first(node) { first } else { 0 };
+                let most = budget - outputs - if node == stage { first } else { 0 };
                 if most < 0 {
                     return None;
                 }
@@ -80,10 +74,9 @@ impl Builder<'_> {
             }
             outputs += instance.kept(NodeId::new(stage));
             if let Some(pages) = self.setting.pages.as_ref().filter(|pages| pages.moves) {
-                let held = starts[1];
-                self.layout.begin_pages(self.program.cost.len(), held);
-                let free = std::iter::repeat_n(&0, held);
-                let prices = free.chain(&pages.price.back[..held]).chain(&pages.price.out[..held]);
+                self.layout.begin_pages(self.program.cost.len(), stage);
+                let free = std::iter::repeat_n(&0, stage);
+                let prices = free.chain(&pages.price.back[..stage]).chain(&pages.price.out[..stage]);
                 for &price in prices {
                     self.program.variable(price);
                 }
@@ -97,25 +90,13 @@ impl Builder<'_> {
         let instance = &self.setting.instance;
         for node in 0..self.nodes {
             let runs = |from: usize| (from..self.nodes).filter_map(|stage| self.layout.computed(stage, node));
-            let (again, most) = match self.setting.partition {
-                Partition::Frontier => {
-                    let first = self.layout.computed(node, node).map(Literal::is);
-                    self.program.clauses.push(first.into_iter().collect());
-                    let last = instance.last_stage(NodeId::new(node)).map_or(self.nodes, NodeId::index);
-                    let late = (last + 1..self.nodes).filter_map(|stage| self.layout.computed(stage, node));
-                    self.program.clauses.extend(late.map(|run| vec![Literal::not(run)]));
-                    (
-                        runs(node + 1).collect::<Vec<_>>(),
-                        instance.max_computes(NodeId::new(node)) - 1,
-                    )
-                }
-                Partition::EveryNode | Partition::LastNode => {
-                    if self.setting.partition == Partition::EveryNode || node + 1 == self.nodes {
-                        self.program.clauses.push(runs(0).map(Literal::is).collect());
-                    }
-                    (runs(0).collect(), instance.max_computes(NodeId::new(node)))
-                }
-            };
+            let first = self.layout.computed(node, node).map(Literal::is);
+            self.program.clauses.push(first.into_iter().collect());
+            let last = instance.last_stage(NodeId::new(node)).map_or(self.nodes, NodeId::index);
+            let late = runs(last + 1).map(|run| vec![Literal::not(run)]);
+            self.program.clauses.extend(late);
+            let again: Vec<Variable> = runs(node + 1).collect();
+            let most = instance.max_computes(NodeId::new(node)) - 1;
             if again.len() > most as usize {
                 self.program.rows.push(Row {
                     terms: again.into_iter().map(|run| (run, 1)).collect(),
@@ -127,7 +108,7 @@ impl Builder<'_> {
 
     /// Constraint 1.
     fn operands(&mut self, stage: usize) {
-        for node in 0..self.width(stage) {
+        for node in 0..=stage {
             for &parent in self.setting.graph.parents(node) {
                 let run = self.layout.computed(stage, node).map(Literal::not);
                 let found = [self.layout.computed(stage, parent), self.layout.held(stage, parent)];
@@ -142,7 +123,7 @@ impl Builder<'_> {
         if self.freeing == Freeing::Packed {
             return;
         }
-        for node in 0..self.setting.partition.held(stage + 1, self.nodes) {
+        for node in 0..=stage {
             if let Some(held) = self.layout.held(stage + 1, node) {
                 let before = [
                     self.layout.held(stage, node),
@@ -200,18 +181,12 @@ impl Builder<'_> {
     /// Constraint 4.
     fn memory(&mut self, stage: usize, budget: i64) {
         let instance = &self.setting.instance;
-        let frontier = self.setting.partition == Partition::Frontier;
-        let outputs: i64 = if frontier {
-            (0..stage).map(|node| instance.kept(NodeId::new(node))).sum()
-        } else {
-            0
-        };
-        for node in 0..self.width(stage) {
+        let outputs: i64 = (0..stage).map(|node| instance.kept(NodeId::new(node))).sum();
+        for node in 0..=stage {
             let mut terms: Vec<(Variable, i64)> = Vec::new();
             match node.checked_sub(1) {
                 None => terms.extend(
-                    (0..self.setting.partition.held(stage, self.nodes))
-                        .filter_map(|held| Some((self.layout.held(stage, held)?, self.setting.bytes(held)))),
+                    (0..stage).filter_map(|held| Some((self.layout.held(stage, held)?, self.setting.bytes(held)))),
                 ),
                 Some(last) => {
                     terms.push((self.layout.memory(stage, last), 1));
@@ -228,7 +203,7 @@ impl Builder<'_> {
             terms.push((here, -1));
             self.program.rows.push(Row { terms, most: 0 });
             let on_top = instance.workspace(NodeId::new(node)) + instance.kept(NodeId::new(node));
-            if let Some(run) = run.filter(|_| on_top > 0 && !(frontier && node == stage)) {
+            if let Some(run) = run.filter(|_| on_top > 0 && node != stage) {
                 self.program.rows.push(Row {
                     terms: vec![(here, 1), (run, on_top)],
                     most: budget - outputs,
@@ -239,7 +214,7 @@ impl Builder<'_> {
 
     /// Constraint 5.
     fn freeing(&mut self, stage: usize) {
-        for node in 0..self.width(stage) {
+        for node in 0..=stage {
             let users = self.setting.graph.children(node).iter();
             let users: Vec<Variable> = users.filter_map(|&user| self.layout.computed(stage, user)).collect();
             let frees: Vec<Variable> = (0..users.len())

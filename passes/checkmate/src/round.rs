@@ -1,7 +1,6 @@
 //! From fractions of `S` to matrices.
 
 use remat_plan::NodeId;
-use remat_solve::Rng;
 use remat_solve::stages::Node;
 use typed_index_collections::{TiVec, ti_vec};
 
@@ -9,19 +8,6 @@ use super::Setting;
 use super::layout::complete;
 use remat_ortools::run::{Incumbent, Run};
 
-/// How the linear relaxation is rounded (section 5 of the paper). `S` is rounded, `R` completes it; what exceeds the budget is dropped,
-/// and the cheapest of the rest is the answer, of equals the last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rounding {
-    /// `S` is 1 where it is at least a threshold, which goes from 0.1 to 0.9.
-    #[default]
-    Sweep,
-    /// Each entry of `S` is 1 with itself as probability; a hundred times.
-    Randomized,
-}
-
-/// How often [`Rounding::Randomized`] is tried.
-const ROUNDS: u64 = 100;
 /// The fractions of a solver in floating point may be this far off.
 const TOLERANCE: f64 = 1e-9;
 
@@ -36,32 +22,13 @@ pub(super) struct Rounded {
     pub(super) tried: u64,
 }
 
-/// Rounds; stops early where the clock says so. `fraction` is that of a stage and a node.
-pub(super) fn round(
-    run: &Run<'_>,
-    setting: &Setting,
-    rounding: Rounding,
-    fraction: &dyn Fn(usize, Node) -> f64,
-) -> Rounded {
+/// Rounds `S` at thresholds from 0.1 to 0.9 (section 5.2 of the paper); `R` completes it. What exceeds the budget is dropped, and the cheapest of the
+/// rest is the answer, of equals the last. `fraction` is that of a stage and a node.
+pub(super) fn round(run: &Run<'_>, setting: &Setting, fraction: &dyn Fn(usize, Node) -> f64) -> Rounded {
     let mut rounded = Rounded::default();
-    let mut try_threshold = |threshold: f64| {
-        rounded.consider(run, setting, |stage, node| {
-            fraction(stage, node) >= threshold - TOLERANCE
-        });
-    };
-    match rounding {
-        Rounding::Sweep => (1..=9).for_each(|tenths| try_threshold(f64::from(tenths) / 10.0)),
-        Rounding::Randomized => {
-            let mut random = Rng::new(run.clock.control.seed, 0);
-            for _ in 0..ROUNDS {
-                let draws: Vec<f64> = (0..setting.instance.len().pow(2)).map(|_| random.unit()).collect();
-                let drawn = |stage: usize, node: Node| draws[stage * setting.instance.len() + node];
-                rounded.consider(run, setting, |stage, node| drawn(stage, node) < fraction(stage, node));
-                if run.clock.ended().is_some() {
-                    break;
-                }
-            }
-        }
+    for tenths in 1..=9 {
+        let threshold = f64::from(tenths) / 10.0 - TOLERANCE;
+        rounded.consider(run, setting, |stage, node| fraction(stage, node) >= threshold);
     }
     rounded
 }

@@ -3,7 +3,7 @@
 use remat_plan::{BoundCovers, NodeId};
 use remat_solve::stages::{Node, StageGraph};
 
-use super::layout::{Freeing, Partition};
+use super::layout::Freeing;
 use super::pages::Pages;
 use super::size;
 use remat_ortools::ModelSize;
@@ -17,7 +17,6 @@ pub struct Setting {
     pub instance: Scaled,
     /// What its stages are about.
     pub graph: StageGraph,
-    pub(super) partition: Partition,
     /// The program of POET, which is that of Checkmate with a second memory and prices of its own.
     pub pages: Option<Pages>,
 }
@@ -27,21 +26,19 @@ impl Setting {
     ///
     /// # Errors
     /// [`Refusal`] if the program cannot express it.
-    pub fn of(run: &Run<'_>, partition: Partition) -> Result<Self, Refusal> {
+    pub fn of(run: &Run<'_>) -> Result<Self, Refusal> {
         let instance = Scaled::of(run.problem, &run.structure, None)?;
         let graph = StageGraph::of(run.problem, &run.structure)?;
-        partition.check(run.problem, &instance, &graph)?;
         Ok(Self {
             instance,
             graph,
-            partition,
             pages: None,
         })
     }
 
     /// The size of the program, without building it.
     pub(super) fn size(&self, freeing: Freeing) -> ModelSize {
-        let size = size::estimate(&self.instance, &self.graph, self.partition, freeing);
+        let size = size::estimate(&self.instance, &self.graph, freeing);
         self.pages
             .as_ref()
             .map_or(size, |pages| pages.enlarge(size, self.instance.len()))
@@ -80,16 +77,13 @@ impl Setting {
         }
     }
 
-    /// The time, in units, that the objective of the program leaves out: that of first runs, where it is known when they happen. What a
+    /// The time, in units, that the objective of the program leaves out: that of first runs. What a
     /// solver in floating point may be off by is a share of its objective, so a small one is proved better.
     #[must_use]
     pub(super) fn left_out(&self) -> i64 {
-        if let Some(pages) = &self.pages {
-            return pages.price.run.iter().sum();
-        }
-        match self.partition {
-            Partition::Frontier => self.instance.total_duration(),
-            Partition::EveryNode | Partition::LastNode => 0,
+        match &self.pages {
+            Some(pages) => pages.price.run.iter().sum(),
+            None => self.instance.total_duration(),
         }
     }
 

@@ -3,7 +3,7 @@
 use remat_plan::NodeId;
 use remat_solve::stages::StageGraph;
 
-use super::{Freeing, Partition};
+use super::Freeing;
 use remat_ortools::ModelSize;
 use remat_ortools::scaled::Scaled;
 
@@ -14,12 +14,11 @@ pub(super) const MAX_TERMS: u64 = 10_000_000;
 ///
 /// With frontier-advancing stages `R` and `S` have `T^2` variables together and `FREE` `T - k` for each edge to a node `k`: Table 1 of
 /// the Moccasin paper states `O(n^2 + n m)`. `U` are the integers.
-pub(super) fn estimate(instance: &Scaled, graph: &StageGraph, partition: Partition, freeing: Freeing) -> ModelSize {
+pub(super) fn estimate(instance: &Scaled, graph: &StageGraph, freeing: Freeing) -> ModelSize {
     let nodes = instance.len();
-    let frontier = partition == Partition::Frontier;
     // In how many stages a node may run, and into how many it may be held.
-    let stages = |node: usize| if frontier { nodes - node } else { nodes };
-    let held = |node: usize| (if frontier { stages(node) } else { nodes }).saturating_sub(1);
+    let stages = |node: usize| nodes - node;
+    let held = |node: usize| stages(node) - 1;
     let mut size = ModelSize {
         largest_domain: 2,
         ..ModelSize::default()
@@ -36,27 +35,14 @@ pub(super) fn estimate(instance: &Scaled, graph: &StageGraph, partition: Partiti
         rows(stages(node), stages(node) * (if node == 0 { 2 } else { 3 + freed }));
         rows(0, held(node));
         if instance.workspace(NodeId::new(node)) + instance.kept(NodeId::new(node)) > 0 {
-            let again = stages(node) - usize::from(frontier);
-            rows(again, 2 * again);
+            rows(held(node), 2 * held(node));
         }
         // Cover, and how often.
-        match partition {
-            Partition::Frontier => {
-                let last = instance.last_stage(NodeId::new(node)).map_or(nodes, NodeId::index);
-                let late = nodes.saturating_sub(last + 1);
-                rows(1 + late, 1 + late);
-            }
-            Partition::EveryNode => rows(1, nodes),
-            Partition::LastNode if node + 1 == nodes => rows(1, nodes),
-            Partition::LastNode => {}
-        }
-        let (again, most) = if frontier {
-            (stages(node) - 1, instance.max_computes(NodeId::new(node)) - 1)
-        } else {
-            (nodes, instance.max_computes(NodeId::new(node)))
-        };
-        if again > most as usize {
-            rows(1, again);
+        let last = instance.last_stage(NodeId::new(node)).map_or(nodes, NodeId::index);
+        let late = nodes.saturating_sub(last + 1);
+        rows(1 + late, 1 + late);
+        if held(node) > instance.max_computes(NodeId::new(node)) as usize - 1 {
+            rows(1, held(node));
         }
         // Held only where held or made before, which is not held in the first stage there is.
         if freeing == Freeing::Hazards {
@@ -71,15 +57,12 @@ pub(super) fn estimate(instance: &Scaled, graph: &StageGraph, partition: Partiti
             let runs = stages(user);
             binaries += runs;
             // Operands.
-            rows(runs, 3 * runs - usize::from(!frontier));
+            rows(runs, 3 * runs);
             later -= runs;
             match freeing {
                 Freeing::Hazards => {
                     let passed_on = runs - 1;
-                    rows(
-                        2 * runs,
-                        2 * (2 * runs + passed_on + later_runs(frontier, later, users.len() - rank - 1, nodes)),
-                    );
+                    rows(2 * runs, 2 * (2 * runs + passed_on + later));
                 }
                 Freeing::Packed if rank > 0 => rows(runs, runs * (rank + 2)),
                 Freeing::Packed => rows(0, runs),
@@ -92,9 +75,4 @@ pub(super) fn estimate(instance: &Scaled, graph: &StageGraph, partition: Partiti
         booleans: binaries,
         ..size
     }
-}
-
-/// Runs of so many later users in the stages of one user.
-fn later_runs(frontier: bool, sum: usize, users: usize, nodes: usize) -> usize {
-    if frontier { sum } else { users * nodes }
 }

@@ -149,37 +149,6 @@ impl Profile {
     /// # Errors
     /// [`ProfileError`] if the file names an op twice or one that `graph` does not have; the profile is unchanged then.
     pub fn apply_file(&mut self, graph: &Graph, file: &ProfileFile) -> Result<Applied, ProfileError> {
-        self.apply(graph, file, Provenance::File)
-    }
-
-    /// As [`Profile::apply_file`], for figures that were measured in this very run.
-    ///
-    /// # Errors
-    /// As [`Profile::apply_file`].
-    pub fn apply_measured(&mut self, graph: &Graph, file: &ProfileFile) -> Result<Applied, ProfileError> {
-        self.apply(graph, file, Provenance::Measured)
-    }
-
-    /// The costs of all ops as a file; `date` is the caller's, since libraries read no clock.
-    #[must_use]
-    pub fn to_file(&self, date: Option<String>) -> ProfileFile {
-        let record = |cost: &crate::OpCost| OpRecord {
-            node: cost.node.clone(),
-            duration_ns: cost.duration_ns,
-            workspace_bytes: Some(cost.workspace_bytes),
-            outputs: Vec::new(),
-        };
-        ProfileFile {
-            format: PROFILE_FORMAT.to_owned(),
-            device: self.device.clone(),
-            method: self.method.clone(),
-            date,
-            run: None,
-            ops: self.ops.iter().map(record).collect(),
-        }
-    }
-
-    fn apply(&mut self, graph: &Graph, file: &ProfileFile, provenance: Provenance) -> Result<Applied, ProfileError> {
         let (profile, ops) = (self.ops.len(), graph.ops.len());
         if profile != ops {
             return Err(ProfileError::OpCount { profile, graph: ops });
@@ -206,7 +175,7 @@ impl Profile {
             if let Some(record) = records.get(op.name.as_str()) {
                 cost.duration_ns = record.duration_ns;
                 cost.workspace_bytes = record.workspace_bytes.unwrap_or(cost.workspace_bytes);
-                cost.provenance = provenance;
+                cost.provenance = Provenance::File;
             } else if cost.duration_ns > 0 {
                 missing.push(op.name.clone());
             }

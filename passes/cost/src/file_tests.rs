@@ -53,10 +53,8 @@ fn measured_times_replace_modelled_ones_and_the_rest_is_named() {
     );
     assert_eq!(profile.ops.raw[1], modelled);
     assert_eq!(profile.method, "best of 10; analytic model for 1 ops");
-    profile
-        .apply_measured(&graph, &file(&[("relu", 7), ("exp", 8)]))
-        .unwrap();
-    assert!(profile.ops.iter().all(|op| op.provenance == Provenance::Measured));
+    profile.apply_file(&graph, &file(&[("relu", 7), ("exp", 8)])).unwrap();
+    assert!(profile.ops.iter().all(|op| op.provenance == Provenance::File));
     assert_eq!(profile.method, "best of 10");
 }
 
@@ -77,8 +75,8 @@ fn a_file_of_another_model_is_rejected_and_changes_nothing() {
 
 #[test]
 fn files_are_read_back_as_written_one_line_per_op() {
-    let graph = graph();
-    let written = analytic(&graph, &Device::default(), no_bodies).to_file(Some("2024-05-01".into()));
+    let mut written = file(&[("relu", 7), ("exp", 8)]);
+    written.date = Some("2024-05-01".into());
     let text = written.to_json();
     assert_eq!(ProfileFile::from_json(&text), Ok(written));
     assert_eq!(text.lines().filter(|line| line.contains("duration_ns")).count(), 2);

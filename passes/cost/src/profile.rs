@@ -15,8 +15,6 @@ pub enum Provenance {
     Analytic,
     /// A profile file.
     File,
-    /// A measurement in this run.
-    Measured,
 }
 
 /// What one run of an op costs.

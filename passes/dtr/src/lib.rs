@@ -27,7 +27,7 @@ mod simulate;
 mod staged;
 mod trace;
 
-pub use heuristic::{CostTerm, Heuristic, Score, UnknownHeuristic};
+pub use heuristic::{Heuristic, UnknownHeuristic};
 pub use log::{LogError, LogErrorKind, read as read_log};
 pub use options::{Deallocation, SimulateOptions};
 pub use problem_of::problem_of;

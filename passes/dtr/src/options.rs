@@ -29,25 +29,16 @@ pub struct SimulateOptions {
     pub thrash_limit: f64,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Only about `2 sqrt(n)` of the `n` storages that could go are looked at.
-    pub sampling: bool,
-    /// Storages of less than one per cent of the mean size are never evicted by a heuristic.
-    pub ignore_small: bool,
-    /// Everything that scores below twice the lowest score goes at once.
-    pub batch: bool,
 }
 
 impl Default for SimulateOptions {
     fn default() -> Self {
         Self {
-            heuristic: Heuristic::DTR_EQ,
+            heuristic: Heuristic::DtrEq,
             deallocation: Deallocation::Eager,
             budget: None,
             thrash_limit: 2.0,
             seed: 0,
-            sampling: false,
-            ignore_small: false,
-            batch: false,
         }
     }
 }

@@ -3,8 +3,6 @@
 mod model;
 mod time;
 
-use std::time::Duration;
-
 use remat_ortools::clock::Ended;
 use remat_ortools::cpsat::minimize;
 use remat_ortools::program::LARGEST;
@@ -38,27 +36,9 @@ pub struct Moccasin {
     pub computes: Option<u32>,
 }
 
-/// What the phases of one call did.
-#[derive(Clone, Debug, Default)]
-pub struct MoccasinReport {
-    /// Size of the model of phase 2, or of phase 1 where there was no other.
-    pub size: ModelSize,
-    /// Time phase 1 took; absent where it was not needed.
-    pub phase_1: Option<Duration>,
-    /// Time phase 2 took; absent where phase 1 found no plan within the budget.
-    pub phase_2: Option<Duration>,
-    /// Solutions of phase 2 whose runs in order are no plan within the budget: none, unless sizes were rounded or model and plan disagree.
-    pub unread: usize,
-}
-
 impl Moccasin {
     /// As many computes as the problem allows, or 2.
     pub const NEW: Self = Self { computes: None };
-
-    /// Like [`Solver::solve`], with a report on the phases.
-    pub fn solve_with_report(&self, problem: &Problem, control: &SolveControl<'_>) -> (Outcome, MoccasinReport) {
-        run::call(self.name(), problem, control, |run, report| self.attempt(run, report))
-    }
 
     /// The size of the model of phase 2, without solving it.
     ///
@@ -72,11 +52,11 @@ impl Moccasin {
         Ok(phases.model(Goal::Duration).size())
     }
 
-    fn attempt(&self, run: &Run<'_>, report: &mut MoccasinReport) -> Result<Outcome, Early> {
+    fn attempt(&self, run: &Run<'_>) -> Result<Outcome, Early> {
         let instance = Scaled::of(run.problem, &run.structure, None)?;
         run.needs_model(&instance)?;
         let phases = self.phases(run, &instance)?;
-        Ok(phases.solve(report))
+        Ok(phases.solve())
     }
 
     fn phases<'a>(&self, run: &'a Run<'a>, instance: &'a Scaled) -> Result<Phases<'a>, Refusal> {
@@ -139,7 +119,7 @@ impl Solver for Moccasin {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        self.solve_with_report(problem, control).0
+        run::call(self.name(), problem, control, |run| self.attempt(run))
     }
 
     fn proves(&self) -> Proves {
@@ -171,18 +151,18 @@ impl Phases<'_> {
         model
     }
 
-    fn solve(&self, report: &mut MoccasinReport) -> Outcome {
+    fn solve(&self) -> Outcome {
         let (run, instance) = (self.run, self.instance);
         let mut steps = 0;
         let warm = run.clock.control.warm_start;
         let warm = warm.and_then(|plan| run.incumbent(instance, instance.sequence_of(plan)?));
         let found = match warm {
             Some(found) => Ok(found),
-            None => self.lower_the_peak(report, &mut steps),
+            None => self.lower_the_peak(&mut steps),
         };
         let total = instance.total_duration();
         match found {
-            Ok(found) => self.shorten(found, report, steps),
+            Ok(found) => self.shorten(found, steps),
             Err((ended, reached)) => {
                 let claim = Claim {
                     ended,
@@ -199,15 +179,13 @@ impl Phases<'_> {
     }
 
     /// Phase 1. Fails with the lowest peak reached.
-    fn lower_the_peak(&self, report: &mut MoccasinReport, steps: &mut u64) -> Result<Incumbent, (Ended, i64)> {
+    fn lower_the_peak(&self, steps: &mut u64) -> Result<Incumbent, (Ended, i64)> {
         let (run, instance) = (self.run, self.instance);
-        let started = run.clock.elapsed();
         let budget = instance.scaled_budget(run.problem.budget);
         let every_op_once: Vec<NodeId> = instance.nodes().collect();
         let known = instance.peak(&every_op_once).unwrap_or(i64::MAX);
         let mut model = self.model(Goal::Peak { known });
         model.start_from(instance, &every_op_once);
-        report.size = model.size();
         let (model, solutions) = model.done();
         let (mut lowest, mut found) = (known, None);
         let mut improved = |solution: &[i64], _: i64, _: i64| {
@@ -218,7 +196,6 @@ impl Phases<'_> {
         let most = budget / self.step;
         let answer = minimize(model, most, &run.clock, &mut improved);
         *steps += answer.conflicts;
-        report.phase_1 = Some(run.clock.elapsed().saturating_sub(started));
         found.ok_or(match answer.ended {
             Ended::Optimal if answer.bound > most => (Ended::Infeasible, lowest),
             Ended::Optimal if self.step > 1 => (Ended::Unproved, lowest),
@@ -231,23 +208,20 @@ impl Phases<'_> {
     }
 
     /// Phase 2.
-    fn shorten(&self, start: Incumbent, report: &mut MoccasinReport, steps: u64) -> Outcome {
+    fn shorten(&self, start: Incumbent, steps: u64) -> Outcome {
         let (run, instance) = (self.run, self.instance);
-        let started = run.clock.elapsed();
         let total = instance.total_duration();
         run.report(instance, &start, total, steps);
         let mut model = self.model(Goal::Duration);
         model.start_from(instance, &start.sequence);
-        report.size = model.size();
         let (model, solutions) = model.done();
         let mut best = start;
-        let unread = &mut report.unread;
         // A solution is always a plan. Each run has an event of its own, so their order is that of a sequence; every use lies in
         // an active interval, so by then its value was made; the intervals of a value are disjoint, so the one over a use belongs
         // to the latest run before it, and what the sequence holds is part of what the intervals hold.
         let mut improved = |solution: &[i64], _: i64, bound: i64| {
             let Some(found) = run.incumbent(instance, solutions.sequence(solution)) else {
-                *unread += 1;
+                debug_assert!(self.step > 1, "a solution of the intervals is no plan");
                 tracing::debug!("a solution of the intervals does not keep the budget");
                 return;
             };
@@ -257,7 +231,6 @@ impl Phases<'_> {
             }
         };
         let answer = minimize(model, 0, &run.clock, &mut improved);
-        report.phase_2 = Some(run.clock.elapsed().saturating_sub(started));
         let claim = Claim {
             ended: answer.ended,
             bound: total + answer.bound,

@@ -38,8 +38,8 @@ pub mod run;
 pub mod scaled;
 mod size;
 
-pub use exact::{Exact, Relaxed};
-pub use gap::{Candidates, Gap, GapReport, Round, Windows};
+pub use exact::Exact;
+pub use gap::{Candidates, Gap, Windows};
 pub use library::{LibraryError, OrTools, loaded, look_in};
 pub use place::NoOverlap;
 pub use scaled::Refusal;

@@ -12,12 +12,16 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// The bytes of a message of ours, read and written by the crate.
-fn through<T: cp_sat::prost::Message + Default>(message: &impl Message) -> (T, Vec<u8>) {
-    let bytes = message.encode_to_vec();
+/// A message of ours as the crate reads it: where a field had another number, it would be passed over, or come out under another name.
+fn through<T: cp_sat::prost::Message + Default + std::fmt::Debug>(ours: &(impl Message + std::fmt::Debug)) -> T {
+    let bytes = ours.encode_to_vec();
     let theirs = T::decode(bytes.as_slice()).unwrap();
-    let again = theirs.encode_to_vec();
-    (theirs, again)
+    assert_eq!(theirs.encode_to_vec(), bytes, "{theirs:?}");
+    let text = format!("{theirs:?}");
+    for field in format!("{ours:?}").split([',', '{', '}', ']']).map(str::trim) {
+        assert!(text.contains(field), "{field}: {text}");
+    }
+    theirs
 }
 
 fn expression(offset: i64) -> LinearExpressionProto {
@@ -88,67 +92,24 @@ fn model() -> CpModelProto {
 
 fn a_model_is_the_same_in_both() {
     let ours = model();
-    let (theirs, bytes) = through::<proto::CpModelProto>(&ours);
-    // Where a field had another number, the crate would pass it over.
-    assert_eq!(bytes, ours.encode_to_vec(), "{theirs:?}");
-    assert_eq!(CpModelProto::decode(bytes.as_slice()).unwrap(), ours);
-    // Where it had the number of another one, it would come out under that name.
-    let ours = format!("{ours:?}").replace("messages::", "");
-    for field in [
-        "enforcement_literal: [1]",
-        "time_exprs",
-        "active_literals: [1]",
-        "level_changes",
-    ] {
-        assert!(ours.contains(field) && format!("{theirs:?}").contains(field), "{field}");
-    }
-    let kinds = theirs.constraints.iter().map(|constraint| {
-        let kind = format!("{:?}", constraint.constraint.as_ref().unwrap());
-        kind.split('(').next().unwrap_or_default().to_owned()
-    });
-    let expected = [
-        "BoolOr",
-        "AtMostOne",
-        "Linear",
-        "AllDiff",
-        "Reservoir",
-        "Interval",
-        "Cumulative",
-        "NoOverlap2d",
-    ];
-    assert_eq!(kinds.collect::<Vec<_>>(), expected);
-    assert_eq!(theirs.objective.unwrap().coeffs, [2]);
-    assert_eq!(theirs.solution_hint.unwrap().values, [5]);
+    let theirs: proto::CpModelProto = through(&ours);
+    assert_eq!(theirs.constraints.len(), ours.constraints.len());
+    assert_eq!(CpModelProto::decode(ours.encode_to_vec().as_slice()).unwrap(), ours);
 }
 
 fn parameters_and_answers_are_the_same_in_both() {
-    let ours = SatParameters {
+    through::<proto::SatParameters>(&SatParameters {
         random_seed: Some(1),
-        max_time_in_seconds: Some(2.0),
+        max_time_in_seconds: Some(2.5),
         max_number_of_conflicts: Some(3),
         max_memory_in_mb: Some(4),
-        max_deterministic_time: Some(5.0),
+        max_deterministic_time: Some(5.5),
         linearization_level: Some(2),
         catch_sigint_signal: Some(false),
         interleave_search: Some(true),
         num_workers: Some(6),
         subsolvers: vec!["max_lp".to_owned()],
-    };
-    let expected = proto::SatParameters {
-        random_seed: Some(1),
-        max_time_in_seconds: Some(2.0),
-        max_number_of_conflicts: Some(3),
-        max_memory_in_mb: Some(4),
-        max_deterministic_time: Some(5.0),
-        linearization_level: Some(2),
-        catch_sigint_signal: Some(false),
-        interleave_search: Some(true),
-        num_workers: Some(6),
-        subsolvers: vec!["max_lp".to_owned()],
-        ..proto::SatParameters::default()
-    };
-    assert_eq!(through::<proto::SatParameters>(&ours).0, expected);
-
+    });
     let theirs = proto::CpSolverResponse {
         status: proto::CpSolverStatus::Optimal as i32,
         solution: vec![3, -1],

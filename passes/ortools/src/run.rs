@@ -44,16 +44,15 @@ impl From<Refusal> for Early {
     }
 }
 
-/// One call of the solver of that name: an attempt, with a report on it. A refusal is an answer without a plan.
-pub fn call<Report: Default>(
+/// One call of the solver of that name. A refusal is an answer without a plan.
+pub fn call(
     name: &'static str,
     problem: &Problem,
     control: &SolveControl<'_>,
-    attempt: impl FnOnce(&Run<'_>, &mut Report) -> Result<Outcome, Early>,
-) -> (Outcome, Report) {
+    attempt: impl FnOnce(&Run<'_>) -> Result<Outcome, Early>,
+) -> Outcome {
     let run = Run::new(name, problem, control);
-    let mut report = Report::default();
-    let outcome = match attempt(&run, &mut report) {
+    match attempt(&run) {
         Ok(outcome) => outcome,
         Err(Early::Answered(outcome)) => *outcome,
         Err(Early::Refused(refusal)) => {
@@ -61,8 +60,7 @@ pub fn call<Report: Default>(
             let bound = Bound::trivial(problem.total_duration());
             run.answer(None, None, bound, (Ended::Failed, 0))
         }
-    };
-    (outcome, report)
+    }
 }
 
 /// A sequence within the budget.

@@ -31,9 +31,6 @@ pub enum Refusal {
     /// There are more stages than matrices are built for.
     #[error(transparent)]
     Stages(#[from] TooManyStages),
-    /// Stages without a frontier do not fit the problem.
-    #[error("stages without a frontier: {0}")]
-    Partition(&'static str),
     /// The model would take too much memory.
     #[error("the model would have {terms} terms, the limit is {limit}")]
     TooLarge {

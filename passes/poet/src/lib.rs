@@ -9,12 +9,12 @@ mod paging;
 mod program;
 
 pub use paging::{PagedFigures, PagingSearch, place_transfers, simulate};
-pub use program::{DeadlineCovers, Poet};
+pub use program::Poet;
 
 use remat_solve::{Registry, Solver};
 
 /// Adds the solvers of this crate.
 pub fn register(registry: &mut Registry) {
     registry.add(PagingSearch::ALL.iter().map(|solver| solver as &dyn Solver));
-    registry.add([&Poet::NEW as &dyn Solver]);
+    registry.add([&Poet as &dyn Solver]);
 }

@@ -15,10 +15,8 @@ pub(crate) fn schedule(solution: &Solution) -> Result<Vec<u8>, Error> {
         second_peak: solution.replay.second_peak,
     };
     let (problem, plan) = (&solution.problem, &solution.plan);
-    Ok(match &solution.placement {
-        Some(placed) => remat_schedule::encode_placed(problem, plan, figures, &placed.placement)?,
-        None => remat_schedule::encode(problem, plan, figures)?,
-    })
+    let placement = solution.placement.as_ref().map(|placed| &placed.placement);
+    Ok(remat_schedule::encode(problem, plan, figures, placement)?)
 }
 
 /// Replays a schedule that was read from a file. What it promises of the peak is its budget.

@@ -1,8 +1,5 @@
 //! Plans that come with a block, and planning and placing in turns until the block keeps the budget.
 
-use std::sync::atomic::Ordering;
-use std::time::Instant;
-
 use remat_plan::{BlockPlacement, Bound, BudgetSpec, Certificate};
 use remat_solve::SolveControl;
 
@@ -81,9 +78,7 @@ pub fn solve_in_block(
         if least.as_ref().is_none_or(|least| found.block() < least.block()) {
             least = Some(found);
         }
-        let is_cancelled = control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed));
-        let is_over = control.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if is_cancelled || is_over {
+        if control.is_cancelled() || control.is_late() {
             break;
         }
     }

@@ -21,4 +21,4 @@ mod write;
 
 pub use read::{Block, FormatError, Schedule, Sizes, Step, Steps};
 #[cfg(feature = "write")]
-pub use write::{Numbering, PlanPeaks, WriteError, encode, encode_placed, placement_of, plan_of};
+pub use write::{Numbering, PlanPeaks, WriteError, encode, placement_of, plan_of};

@@ -103,25 +103,19 @@ impl Numbering {
     }
 }
 
-/// The schedule of a plan that the checker accepts, with what it found of it.
+/// The schedule of a plan that the checker accepts, with what it found of it and, where there is a placement that it accepts, its offsets.
 ///
 /// # Errors
-/// [`WriteError`] if the plan is not one for the problem, or exceeds the format.
-pub fn encode(problem: &Problem, plan: &Plan, figures: PlanPeaks) -> Result<Vec<u8>, WriteError> {
-    Writer::new(problem, VERSION).write(plan, figures, None)
-}
-
-/// [`encode`], with the offsets of a placement that the checker accepts.
-///
-/// # Errors
-/// As [`encode`]; [`WriteError::Misaligned`] for offsets that are no multiples of the alignment.
-pub fn encode_placed(
+/// [`WriteError`] if the plan is not one for the problem, or exceeds the format; [`WriteError::Misaligned`] for offsets that are no multiples
+/// of the alignment.
+pub fn encode(
     problem: &Problem,
     plan: &Plan,
     figures: PlanPeaks,
-    placement: &BlockPlacement,
+    placement: Option<&BlockPlacement>,
 ) -> Result<Vec<u8>, WriteError> {
-    Writer::new(problem, VERSION_PLACED).write(plan, figures, Some(placement))
+    let version = placement.map_or(VERSION, |_| VERSION_PLACED);
+    Writer::new(problem, version).write(plan, figures, placement)
 }
 
 /// The plan that a schedule spells out.

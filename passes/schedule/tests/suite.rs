@@ -13,7 +13,7 @@ mod static_block;
 use proptest::prelude::*;
 use remat_cost::Device;
 use remat_plan::{Block, BlockPlacement, Blocks, Buffer, BufferId, PlacedInterval, Plan, Problem};
-use remat_schedule::{Numbering, PlanPeaks, Schedule, encode, encode_placed, placement_of, plan_of};
+use remat_schedule::{Numbering, PlanPeaks, Schedule, encode, placement_of, plan_of};
 use remat_solve::{Registry, SolveControl};
 use remat_testing::TrainingNet;
 use typed_index_collections::TiVec;
@@ -117,7 +117,7 @@ proptest! {
         second_peak: u64,
     ) {
         let problem = TrainingNet::Linear.problem(&Device::default());
-        let bytes = encode(&problem, &plan, PlanPeaks { peak, second_peak }).unwrap();
+        let bytes = encode(&problem, &plan, PlanPeaks { peak, second_peak }, None).unwrap();
         let schedule = Schedule::open(&bytes).unwrap();
         prop_assert_eq!((schedule.peak(), schedule.second_peak()), (peak, second_peak));
         let sizes = Numbering::of(&problem).storages().iter().map(|&id| problem.storages[id].bytes).collect::<Vec<_>>();
@@ -139,11 +139,11 @@ proptest! {
         let (problem, plan, figures) = planned(net, "mkr1000", percent, solver);
         let mut placement = placement(&problem, &plan);
         placement.block.outputs_bytes = outputs;
-        let bytes = encode_placed(&problem, &plan, figures, &placement).unwrap();
+        let bytes = encode(&problem, &plan, figures, Some(&placement)).unwrap();
         let schedule = Schedule::open(&bytes).unwrap();
         prop_assert_eq!(plan_of(&problem, &schedule).unwrap(), plan.clone());
         prop_assert_eq!(placement_of(&problem, &plan, &schedule), Some(placement));
-        let plain = encode(&problem, &plan, figures).unwrap();
+        let plain = encode(&problem, &plan, figures, None).unwrap();
         prop_assert_eq!(placement_of(&problem, &plan, &Schedule::open(&plain).unwrap()), None);
     }
 }

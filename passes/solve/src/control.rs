@@ -184,11 +184,15 @@ impl<'a> SolveControl<'a> {
             Some(StopReason::Cancelled)
         } else if self.step_limit.is_some_and(|limit| steps >= limit) {
             Some(StopReason::StepLimit)
-        } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            Some(StopReason::TimeLimit)
         } else {
-            None
+            self.is_late().then_some(StopReason::TimeLimit)
         }
+    }
+
+    /// Whether the deadline has passed.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Whether the flag that is watched is raised.
@@ -321,7 +325,7 @@ pub trait Observer: Sync {
 pub struct Meter<'a> {
     control: &'a SolveControl<'a>,
     /// Raised when another thread proved that nothing better exists.
-    done: &'a AtomicBool,
+    done: Option<&'a AtomicBool>,
     started: Instant,
     stopped: Option<StopReason>,
     /// Ends of the current part of the search: no reason to stop altogether.
@@ -335,13 +339,23 @@ impl<'a> Meter<'a> {
     #[must_use]
     pub fn new(control: &'a SolveControl<'a>, done: &'a AtomicBool, started: Instant, nodes: usize) -> Self {
         Self {
-            control,
-            done,
+            done: Some(done),
             started,
+            // A step costs up to about 2 ns per node: the clock is read every 0.2 ms or so.
+            ..Self::every(control, (100_000 / (nodes as u64 + 1)).clamp(1, 100))
+        }
+    }
+
+    /// A meter of the only thread, which reads the clock after so many steps.
+    #[must_use]
+    pub fn every(control: &'a SolveControl<'a>, interval: u64) -> Self {
+        Self {
+            control,
+            done: None,
+            started: Instant::now(),
             stopped: None,
             step_limit: control.step_limit.unwrap_or(u64::MAX),
-            // A step costs up to about 2 ns per node: the clock is read every 0.2 ms or so.
-            interval: (100_000 / (nodes as u64 + 1)).clamp(1, 100),
+            interval,
             next_look: 0,
         }
     }
@@ -361,9 +375,19 @@ impl<'a> Meter<'a> {
         self.next_look = steps + self.interval;
         if self.control.is_cancelled() {
             self.stopped = Some(StopReason::Cancelled);
-        } else if self.done.load(Ordering::Relaxed) {
+        } else if self.done.is_some_and(|done| done.load(Ordering::Relaxed)) {
             self.stopped = Some(StopReason::Proved);
-        } else if self.control.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        } else if self.control.is_late() {
+            self.stopped = Some(StopReason::TimeLimit);
+        }
+        self.stopped.is_some()
+    }
+
+    /// Whether to stop, where what comes after that takes this time.
+    pub fn is_over_within(&mut self, steps: u64, time: Duration) -> bool {
+        let looks = steps >= self.next_look;
+        let is_near = |deadline: Instant| deadline.saturating_duration_since(Instant::now()) <= time;
+        if !self.is_over(steps) && looks && self.control.deadline.is_some_and(is_near) {
             self.stopped = Some(StopReason::TimeLimit);
         }
         self.stopped.is_some()
@@ -444,6 +468,12 @@ mod tests {
         let control = SolveControl::new().time_limit(Duration::ZERO);
         let mut meter = Meter::new(&control, &done, now, 5);
         assert!(meter.is_over(0));
+        assert_eq!(meter.reason(), Some(StopReason::TimeLimit));
+
+        let control = SolveControl::new().time_limit(Duration::from_secs(3600));
+        let mut meter = Meter::every(&control, 16);
+        assert!(!meter.is_over_within(0, Duration::from_secs(60)));
+        assert!(meter.is_over_within(16, Duration::from_secs(3600)));
         assert_eq!(meter.reason(), Some(StopReason::TimeLimit));
 
         let control = SolveControl::new().cancel(&flag);

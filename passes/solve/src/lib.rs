@@ -38,9 +38,6 @@
 //! the limits of one thread for those that search, [`Call`] what is certified without a bound of one's own.
 
 mod anneal;
-#[cfg(feature = "bench")]
-#[doc(hidden)]
-pub mod bench;
 mod best;
 mod claim;
 mod cleanup;

@@ -4,7 +4,7 @@ use remat_plan::{
     Block, BlockPlacement, Certificate, OrderMode, PlacedInterval, Plan, Problem, Status, StopReason, Structure,
     baseline,
 };
-use remat_schedule::{PlanPeaks, Schedule, encode, encode_placed, placement_of, plan_of};
+use remat_schedule::{PlanPeaks, Schedule, encode, placement_of, plan_of};
 use remat_solve::{Domain, SolveControl, Solver};
 use remat_verify::{Code, Replay, check_block, intervals, replay};
 
@@ -171,7 +171,7 @@ fn is_a_schedule(problem: &Problem, plan: &Plan, replay: &Replay) {
         peak: replay.peak,
         second_peak: replay.second_peak,
     };
-    let bytes = encode(problem, plan, figures).expect("a plan that the checker accepts is a schedule");
+    let bytes = encode(problem, plan, figures, None).expect("a plan that the checker accepts is a schedule");
     let schedule = Schedule::open(&bytes).expect("what was written is read");
     assert_eq!(plan_of(problem, &schedule).as_ref(), Ok(plan));
     is_placed(problem, plan, replay, figures);
@@ -205,7 +205,7 @@ fn is_placed(problem: &Problem, plan: &Plan, replay: &Replay, figures: PlanPeaks
     if let Err(rejection) = check_block(problem, plan, replay, &placement) {
         panic_with(&format!("a block without overlaps is rejected: {rejection}"), problem);
     }
-    let bytes = encode_placed(problem, plan, figures, &placement).expect("a block that the checker accepts");
+    let bytes = encode(problem, plan, figures, Some(&placement)).expect("a block that the checker accepts");
     let schedule = Schedule::open(&bytes).expect("what was written is read");
     assert_eq!(placement_of(problem, plan, &schedule), Some(placement));
 }

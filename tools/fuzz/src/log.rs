@@ -23,8 +23,8 @@ pub(crate) fn body(data: &[u8]) -> bool {
 fn replays(trace: &Trace) {
     let peak = base_peak(trace);
     let ways = [
-        (Heuristic::DTR_EQ, Deallocation::Eager),
-        (Heuristic::DTR, Deallocation::Banish),
+        (Heuristic::DtrEq, Deallocation::Eager),
+        (Heuristic::Dtr, Deallocation::Banish),
         (Heuristic::Random, Deallocation::Keep),
     ];
     for (heuristic, deallocation) in ways {

@@ -1,7 +1,7 @@
 //! Schedules for devices.
 
 use remat_plan::{BlockPlacement, Plan};
-use remat_schedule::{FormatError, PlanPeaks, Schedule, Step, encode, encode_placed, placement_of, plan_of};
+use remat_schedule::{FormatError, PlanPeaks, Schedule, Step, encode, placement_of, plan_of};
 use remat_verify::{check_block, replay};
 
 use crate::sample;
@@ -53,7 +53,7 @@ fn read(data: &[u8]) -> bool {
         peak: schedule.peak(),
         second_peak: schedule.second_peak(),
     };
-    let written = encode(problem, &plan, figures).expect("the plan names what the problem has");
+    let written = encode(problem, &plan, figures, None).expect("the plan names what the problem has");
     let again = Schedule::open(&written).expect("what was written is read");
     assert_eq!(plan_of(problem, &again).as_ref(), Ok(&plan));
     if let Some(placement) = placement_of(problem, &plan, &schedule) {
@@ -72,7 +72,7 @@ fn places(plan: &Plan, figures: PlanPeaks, mut placement: BlockPlacement) {
         drop(check_block(problem, plan, &found, &placement));
     }
     placement.intervals.retain(|placed| placed.step < plan.steps.len());
-    let written = encode_placed(problem, plan, figures, &placement).expect("offsets that were read are multiples");
+    let written = encode(problem, plan, figures, Some(&placement)).expect("offsets that were read are multiples");
     let again = Schedule::open(&written).expect("what was written is read");
     assert_eq!(plan_of(problem, &again).as_ref(), Ok(plan));
     assert_eq!(placement_of(problem, plan, &again), Some(placement));

@@ -1,5 +1,4 @@
 //! Tests of the program of the Checkmate paper.
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod program;
 

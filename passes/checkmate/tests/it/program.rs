@@ -1,14 +1,11 @@
 //! The integer program of the Checkmate paper and its linear relaxation, next to trying everything.
 
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
-use remat_checkmate::{CheckmateIlp, CheckmateLp, Freeing, Partition};
-use remat_ortools::Refusal;
-use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
+use remat_checkmate::{CheckmateIlp, CheckmateLp, Freeing};
+use remat_plan::{BoundCovers, OrderMode, Status, StopReason};
 use remat_solve::{Search, SolveControl, Solver};
 
-use remat_testing::net::{self, Net, at_most_twice, fan, kept, transient, with_budget};
+use remat_testing::net::{self, Net, at_most_twice, fan, transient, with_budget};
 use remat_testing::random::Features;
 
 use remat_testing::{Need, Trial, trial};
@@ -35,18 +32,12 @@ pub(crate) fn trials() -> Vec<Trial> {
             Need::OrTools
         ),
         trial!(a_warm_start_changes_nothing_about_the_optimum, Need::OrTools),
-        trial!(without_a_frontier_first_runs_may_change_places, Need::OrTools),
         trial!(
             a_result_without_memory_beside_another_makes_a_bound_one_of_a_candidate_set,
             Need::OrTools
         ),
         trial!(the_relaxation_of_a_fan_is_rounded_to_a_plan, Need::OrTools),
-        trial!(rounding_at_random_depends_on_the_seed_only, Need::OrTools),
         trial!(a_program_that_is_too_large_is_refused_before_it_is_built, Need::OrTools),
-        trial!(
-            stages_without_a_frontier_are_refused_where_they_do_not_fit,
-            Need::OrTools
-        ),
         trial!(a_flag_and_a_deadline_stop_the_relaxation, Need::OrTools),
         trial!(
             the_solution_at_the_end_counts_where_it_was_not_told_of_before,
@@ -55,18 +46,10 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-const ROUNDINGS: [CheckmateLp; 2] = [CheckmateLp::NEW, CheckmateLp::RANDOMIZED];
-
-fn packed(ilp: CheckmateIlp) -> CheckmateIlp {
-    CheckmateIlp {
-        freeing: Freeing::Packed,
-        ..ilp
-    }
-}
-
-fn programs() -> [CheckmateIlp; 2] {
-    [CheckmateIlp::NEW, packed(CheckmateIlp::NEW)]
-}
+const PACKED: CheckmateIlp = CheckmateIlp {
+    freeing: Freeing::Packed,
+};
+const PROGRAMS: [CheckmateIlp; 2] = [CheckmateIlp::NEW, PACKED];
 
 proptest! {
     #![proptest_config(remat_testing::cases(32))]
@@ -74,7 +57,7 @@ proptest! {
     fn the_program_finds_the_best_plan_in_stage_form(problem in paper(6), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
         let optimum = brute::stage_form(&problem);
-        for ilp in programs() {
+        for ilp in PROGRAMS {
             let (outcome, duration) = solve(&ilp, &problem);
             let certificate = &outcome.certificate;
             prop_assert_eq!(duration, optimum, "{:?} {:?}\n{:?}", ilp, certificate, problem);
@@ -94,7 +77,7 @@ proptest! {
     ) {
         let problem = with_budget(problem, budget);
         let optimum = brute::stage_form(&problem);
-        for ilp in programs() {
+        for ilp in PROGRAMS {
             let (outcome, duration) = solve(&ilp, &problem);
             prop_assert_eq!(duration, optimum, "{:?} {:?}\n{:?}", ilp, outcome.certificate, problem);
         }
@@ -104,21 +87,17 @@ proptest! {
         let problem = with_budget(problem, budget);
         let optimum = brute::stage_form(&problem);
         assert_honest(&CheckmateIlp::NEW, &problem, optimum);
-        for lp in ROUNDINGS {
-            assert_honest(&lp, &problem, optimum);
-        }
+        assert_honest(&CheckmateLp, &problem, optimum);
     }
 
     fn the_linear_relaxation_bounds_the_program_and_its_plans_are_plans(problem in paper(12), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
-        let (_, optimum) = solve(&packed(CheckmateIlp::NEW), &problem);
-        for lp in ROUNDINGS {
-            let (outcome, duration) = solve(&lp, &problem);
-            let certificate = &outcome.certificate;
-            prop_assert!(optimum.is_none_or(|optimum| certificate.bound <= optimum), "{certificate:?} {optimum:?}");
-            prop_assert!(certificate.status != Status::Infeasible || optimum.is_none(), "{certificate:?}");
-            prop_assert!(duration.is_none_or(|duration| optimum.is_some_and(|optimum| optimum <= duration)));
-        }
+        let (_, optimum) = solve(&PACKED, &problem);
+        let (outcome, duration) = solve(&CheckmateLp, &problem);
+        let certificate = &outcome.certificate;
+        prop_assert!(optimum.is_none_or(|optimum| certificate.bound <= optimum), "{certificate:?} {optimum:?}");
+        prop_assert!(certificate.status != Status::Infeasible || optimum.is_none(), "{certificate:?}");
+        prop_assert!(duration.is_none_or(|duration| optimum.is_some_and(|optimum| optimum <= duration)));
     }
 
     fn a_warm_start_changes_nothing_about_the_optimum(problem in paper(9), budget in 0u64..100) {
@@ -134,20 +113,6 @@ proptest! {
         let in_form = (cold.status != Status::Infeasible).then_some(cold.bound);
         let shortest = warm.objective.into_iter().chain(in_form).min();
         prop_assert_eq!(warm.bound, shortest.unwrap_or(cold.bound));
-    }
-
-    fn without_a_frontier_first_runs_may_change_places(problem in paper(4), budget in 0u64..60) {
-        let mut problem = with_budget(problem, budget);
-        let advancing = brute::stage_form(&problem).unwrap_or(u64::MAX);
-        problem.order = OrderMode::Free;
-        let any = brute::any_order(&problem).unwrap_or(u64::MAX);
-        let every = CheckmateIlp { partition: Partition::EveryNode, ..CheckmateIlp::NEW };
-        let found = solve(&every, &problem).1.unwrap_or(u64::MAX);
-        prop_assert!(any <= found && found <= advancing, "{any} {found} {advancing}\n{problem:?}");
-        let last = CheckmateIlp { partition: Partition::LastNode, ..CheckmateIlp::NEW };
-        if last.model_size(&problem).is_ok() {
-            prop_assert_eq!(solve(&last, &problem).1.unwrap_or(u64::MAX), found);
-        }
     }
 }
 
@@ -170,33 +135,11 @@ fn a_result_without_memory_beside_another_makes_a_bound_one_of_a_candidate_set()
 }
 
 fn the_relaxation_of_a_fan_is_rounded_to_a_plan() {
-    for lp in ROUNDINGS {
-        let problem = with_budget(fan(), 60);
-        let (outcome, duration) = solve(&lp, &problem);
-        assert_eq!(outcome.certificate.bound_covers, BoundCovers::StageForm);
-        assert!(outcome.certificate.bound > problem.total_duration());
-        assert!(duration.is_some(), "{:?}", outcome.certificate);
-    }
-}
-
-fn rounding_at_random_depends_on_the_seed_only() {
     let problem = with_budget(fan(), 60);
-    let solve = |seed| {
-        CheckmateLp::RANDOMIZED
-            .solve(&problem, &SolveControl::new().seed(seed))
-            .plan
-    };
-    assert_eq!(solve(5), solve(5));
-    let mut runner = TestRunner::deterministic();
-    let mut differs = || {
-        let problem = with_budget(paper(9).new_tree(&mut runner).unwrap().current(), 40);
-        let lowest = |seed| {
-            let control = SolveControl::new().seed(seed);
-            CheckmateLp::RANDOMIZED.solve(&problem, &control).lowest_peak
-        };
-        (1..5).any(|seed| lowest(seed) != lowest(0))
-    };
-    assert!((0..50).any(|_| differs()));
+    let (outcome, duration) = solve(&CheckmateLp, &problem);
+    assert_eq!(outcome.certificate.bound_covers, BoundCovers::StageForm);
+    assert!(outcome.certificate.bound > problem.total_duration());
+    assert!(duration.is_some(), "{:?}", outcome.certificate);
 }
 
 fn a_program_that_is_too_large_is_refused_before_it_is_built() {
@@ -208,7 +151,7 @@ fn a_program_that_is_too_large_is_refused_before_it_is_built() {
     };
     let ops: Vec<(u64, u64, Vec<usize>)> = (0..2000).map(|index| (1, 1, reads(index))).collect();
     let problem = with_budget(at_most_twice(net::paper(&ops)), 50);
-    for solver in [&CheckmateIlp::NEW as &dyn Solver, &CheckmateLp::NEW] {
+    for solver in [&CheckmateIlp::NEW as &dyn Solver, &CheckmateLp] {
         let certificate = solver.solve(&problem, &SolveControl::new()).certificate;
         assert_eq!(
             (certificate.status, certificate.stop),
@@ -216,7 +159,7 @@ fn a_program_that_is_too_large_is_refused_before_it_is_built() {
         );
     }
     let small = with_budget(fan(), 60);
-    for solver in [&CheckmateIlp::NEW as &dyn Solver, &CheckmateLp::NEW] {
+    for solver in [&CheckmateIlp::NEW as &dyn Solver, &CheckmateLp] {
         let solve = |bytes| {
             solver
                 .solve(&small, &SolveControl::new().memory_limit(bytes))
@@ -228,45 +171,19 @@ fn a_program_that_is_too_large_is_refused_before_it_is_built() {
     }
 }
 
-fn stages_without_a_frontier_are_refused_where_they_do_not_fit() {
-    let every = CheckmateIlp {
-        partition: Partition::EveryNode,
-        ..CheckmateIlp::NEW
-    };
-    let last = CheckmateIlp {
-        partition: Partition::LastNode,
-        ..CheckmateIlp::NEW
-    };
-    let refused = |ilp: CheckmateIlp, problem: &Problem| matches!(ilp.model_size(problem), Err(Refusal::Partition(_)));
-    let mut free = fan();
-    assert!(refused(every, &free));
-    free.order = OrderMode::Free;
-    assert!(!refused(every, &free));
-    assert!(!refused(last, &free));
-    let chain = || {
-        Net::new()
-            .op("a", 1, &[], &[("a", transient(1))])
-            .op("b", 1, &["a"], &[("b", transient(1))])
-    };
-    let fork = at_most_twice(chain().op("c", 1, &["a"], &[("c", transient(1))]).done());
-    assert!(refused(last, &fork) && !refused(every, &fork));
-    let output = at_most_twice(chain().op("c", 1, &["b"], &[("y", kept(1))]).done());
-    assert!(refused(every, &output));
-}
-
 fn a_flag_and_a_deadline_stop_the_relaxation() {
     let problem = with_budget(fan(), 30);
     let flag = std::sync::atomic::AtomicBool::new(true);
-    for lp in ROUNDINGS {
-        let certificate = lp.solve(&problem, &SolveControl::new().cancel(&flag)).certificate;
-        assert_eq!(certificate.stop, StopReason::Cancelled);
-        let none = SolveControl::new().time_limit(std::time::Duration::ZERO);
-        let certificate = lp.solve(&problem, &none).certificate;
-        assert_eq!(
-            (certificate.stop, certificate.bound),
-            (StopReason::TimeLimit, problem.total_duration())
-        );
-    }
+    let certificate = CheckmateLp
+        .solve(&problem, &SolveControl::new().cancel(&flag))
+        .certificate;
+    assert_eq!(certificate.stop, StopReason::Cancelled);
+    let none = SolveControl::new().time_limit(std::time::Duration::ZERO);
+    let certificate = CheckmateLp.solve(&problem, &none).certificate;
+    assert_eq!(
+        (certificate.stop, certificate.bound),
+        (StopReason::TimeLimit, problem.total_duration())
+    );
 }
 
 /// HiGHS finds the best solution here without telling of it as an improvement.

@@ -301,7 +301,6 @@ proptest! {
         let plan = remat_plan::lower_sequence(&problem, &structure, stages.sequence(&graph)).unwrap();
         let replayed = replay(&problem, &plan).unwrap();
         prop_assert!(replayed.peak <= stages.schedule_peak(&graph));
-        prop_assert!(stages.schedule_peak(&graph) <= stages.recurrence_peak(&graph));
         let views = replayed.duration - stages.duration(&graph);
         prop_assert!(views == 0 || problem.ops.keys().any(|op| structure.is_lazy(op)));
         assert_forced(&graph, &stages)?;

@@ -4,7 +4,7 @@ use remat_plan::{OpId, StorageId, TensorId};
 use typed_index_collections::TiVec;
 
 use super::classes::Classes;
-use crate::CostTerm;
+use crate::heuristic::CostTerm;
 use crate::trace::Trace;
 
 /// The graph of the storages called so far, and the cost of each.

@@ -75,7 +75,6 @@ impl Runtime<'_> {
             self.usage += trace.storages[storage].bytes;
             self.material[storage] = true;
             self.costs.returned(storage);
-            self.register(storage);
             if trace.storages[storage].stays {
                 self.pin(storage);
             }
@@ -87,7 +86,7 @@ impl Runtime<'_> {
             }
         }
         for &storage in &returned {
-            if self.locks[storage] == 0 && self.is_candidate[storage] {
+            if self.locks[storage] == 0 {
                 self.pool.insert(storage);
             }
         }

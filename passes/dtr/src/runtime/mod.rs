@@ -17,8 +17,9 @@ use typed_index_collections::TiVec;
 
 use self::cost::Costs;
 use self::pool::Pool;
+use crate::heuristic::CostTerm;
 use crate::trace::{Event, Trace};
-use crate::{CostTerm, Deallocation, Heuristic, SimulateOptions};
+use crate::{Deallocation, SimulateOptions};
 
 /// Runs that each op may take on average before the execution counts as thrashing. Ops of no duration never add up to the
 /// limit on recomputation; this ends executions of them.
@@ -70,10 +71,6 @@ pub(crate) struct Runtime<'a> {
     /// Running ops that read each storage, and whether it is pinned, together: in the pool are the ones without.
     locks: TiVec<StorageId, u32>,
     last_access: TiVec<StorageId, u64>,
-    /// Whether each storage is large enough to be evicted by a heuristic.
-    is_candidate: TiVec<StorageId, bool>,
-    candidates: u64,
-    candidate_bytes: u64,
     pool: Pool,
     costs: Costs,
     rng: SplitMix64,
@@ -99,10 +96,7 @@ pub(crate) struct Runtime<'a> {
 impl<'a> Runtime<'a> {
     pub(crate) fn new(trace: &'a Trace, options: &'a SimulateOptions) -> Self {
         let (tensors, storages) = (trace.tensors.len(), trace.storages.len());
-        let term = match options.heuristic {
-            Heuristic::Score(score) => score.cost,
-            Heuristic::Random => CostTerm::None,
-        };
+        let term = options.heuristic.score().map_or(CostTerm::None, |score| score.cost);
         let mut views: TiVec<StorageId, Vec<TensorId>> = TiVec::from(vec![Vec::new(); storages]);
         for (id, tensor) in trace.tensors.iter_enumerated() {
             views[tensor.storage].push(id);
@@ -125,9 +119,6 @@ impl<'a> Runtime<'a> {
             expired: TiVec::from(vec![false; storages]),
             locks: TiVec::from(vec![0; storages]),
             last_access: TiVec::from(vec![0; storages]),
-            is_candidate: TiVec::from(vec![false; storages]),
-            candidates: 0,
-            candidate_bytes: 0,
             pool: Pool::new(storages),
             costs: Costs::new(term, storages),
             rng: SplitMix64::seed_from_u64(options.seed),
@@ -250,7 +241,7 @@ impl<'a> Runtime<'a> {
 
     fn unlock(&mut self, storage: StorageId) {
         self.locks[storage] -= 1;
-        if self.locks[storage] == 0 && self.material[storage] && self.is_candidate[storage] {
+        if self.locks[storage] == 0 && self.material[storage] {
             self.pool.insert(storage);
         }
     }
@@ -277,25 +268,6 @@ impl<'a> Runtime<'a> {
         }
         if self.material[storage] {
             self.evict(storage);
-        }
-    }
-
-    /// Decides once for each storage whether it is large enough to be worth evicting: with [`SimulateOptions::ignore_small`] at
-    /// least one per cent of the mean of those admitted before it.
-    fn register(&mut self, storage: StorageId) {
-        if !self.options.ignore_small {
-            self.is_candidate[storage] = true;
-            return;
-        }
-        if self.runs[self.trace.tensors[self.trace.storages[storage].root].producer] > 1 {
-            return;
-        }
-        let bytes = self.trace.storages[storage].bytes;
-        let enough = u128::from(bytes) * 100 * u128::from(self.candidates) >= u128::from(self.candidate_bytes);
-        if bytes > 0 && enough {
-            self.is_candidate[storage] = true;
-            self.candidates += 1;
-            self.candidate_bytes += bytes;
         }
     }
 

@@ -3,14 +3,12 @@
 
 mod trace_of;
 
-use std::time::Instant;
-
 use remat_plan::{OpId, Plan, Problem, Status, StopReason, Structure, baseline, lower_sequence};
 use remat_solve::{Call, Figures, Outcome, Phase, Registry, SolveControl, Solver, measure};
 
 use self::trace_of::trace_of;
 use crate::runtime::{Runtime, Stop};
-use crate::{CostTerm, Deallocation, Heuristic, Score, SimulateOptions, Trace};
+use crate::{Deallocation, Heuristic, SimulateOptions, Trace};
 
 /// A plan that takes more than this multiple of the baseline's time counts as none.
 const THRASH_LIMIT: f64 = 10.0;
@@ -22,7 +20,7 @@ const PROBES: u32 = 6;
 /// First runs follow the reference order. Memory is counted as the problem has it: all operands, all results, duplicates and workspace
 /// of an op together. Graph outputs stay once they are computed. Storages that cannot be computed again are tried both ways: kept
 /// as long as something may need them, and freed after their last use, which pins what descends from them; the better plan is
-/// taken. Everything is deterministic; `random` depends on the seed.
+/// taken. Everything is deterministic.
 #[derive(Clone, Copy, Debug)]
 pub struct Staged {
     name: &'static str,
@@ -30,54 +28,26 @@ pub struct Staged {
     heuristic: Heuristic,
 }
 
-macro_rules! staged {
-    ($name:literal, $description:literal, $cost:ident, $size:literal, $staleness:literal) => {
-        Staged {
-            name: $name,
-            description: concat!("dynamic tensor rematerialization, staged; evicts by ", $description),
-            heuristic: Heuristic::Score(Score {
-                cost: CostTerm::$cost,
-                size: $size,
-                staleness: $staleness,
-            }),
-        }
-    };
-}
-
-static ALL: [Staged; 7] = [
-    staged!(
-        "dtr",
-        "cost with evicted neighbourhood, size and staleness",
-        Neighbourhood,
-        true,
-        true
-    ),
-    staged!(
-        "dtr:eq",
-        "cost with evicted classes, size and staleness",
-        Classes,
-        true,
-        true
-    ),
-    staged!("dtr:local", "own cost, size and staleness", Local, true, true),
-    staged!("dtr:lru", "staleness", None, false, true),
-    staged!("dtr:size", "size", None, true, false),
-    staged!(
-        "dtr:msps",
-        "cost with evicted ancestors, and size",
-        Ancestors,
-        true,
-        false
-    ),
+static ALL: [Staged; 3] = [
     Staged {
-        name: "dtr:random",
-        description: "dynamic tensor rematerialization, staged; evicts at random",
-        heuristic: Heuristic::Random,
+        name: "dtr",
+        description: "dynamic tensor rematerialization, staged; evicts by cost with evicted neighbourhood, size and staleness",
+        heuristic: Heuristic::Dtr,
+    },
+    Staged {
+        name: "dtr:eq",
+        description: "dynamic tensor rematerialization, staged; evicts by cost with evicted classes, size and staleness",
+        heuristic: Heuristic::DtrEq,
+    },
+    Staged {
+        name: "dtr:msps",
+        description: "dynamic tensor rematerialization, staged; evicts by cost with evicted ancestors, and size",
+        heuristic: Heuristic::Msps,
     },
 ];
 
 impl Staged {
-    /// One for each heuristic of the paper.
+    /// One for each heuristic that is ever the best of the paper's on the static graphs.
     pub const ALL: &'static [Self] = &ALL;
 }
 
@@ -186,10 +156,9 @@ impl Execution<'_> {
             budget,
             thrash_limit: THRASH_LIMIT,
             seed: self.control.seed,
-            ..SimulateOptions::default()
         };
         let control = self.control;
-        let interrupt = || control.is_cancelled() || is_late(control);
+        let interrupt = || control.is_cancelled() || control.is_late();
         let steps_left = control.step_limit.map(|limit| limit.saturating_sub(self.steps));
         let mut runtime = Runtime::new(self.trace, &options)
             .banishing_pinned(banishes_pinned)
@@ -241,8 +210,4 @@ impl Execution<'_> {
             StopReason::TimeLimit
         }
     }
-}
-
-fn is_late(control: &SolveControl<'_>) -> bool {
-    control.deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }

@@ -15,92 +15,20 @@ mod window;
 use super::site::{NoWay, Site, Way};
 
 /// Each element of the result depends on the elements at its place only; operands are broadcast.
-const ELEMENTWISE: &[&str] = &[
-    "Abs",
-    "Acos",
-    "Acosh",
-    "Add",
-    "And",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "BitShift",
-    "BitwiseAnd",
-    "BitwiseNot",
-    "BitwiseOr",
-    "BitwiseXor",
-    "Cast",
-    "CastLike",
-    "Ceil",
-    "Celu",
-    "Clip",
-    "Cos",
-    "Cosh",
-    "Div",
-    "Elu",
-    "Equal",
-    "Erf",
-    "Exp",
-    "Floor",
-    "Gelu",
-    "Greater",
-    "GreaterOrEqual",
-    "HardSigmoid",
-    "HardSwish",
-    "Identity",
-    "IsInf",
-    "IsNaN",
-    "LeakyRelu",
-    "Less",
-    "LessOrEqual",
-    "Log",
-    "Max",
-    "Mean",
-    "Min",
-    "Mish",
-    "Mod",
-    "Mul",
-    "Neg",
-    "Not",
-    "Or",
-    "PRelu",
-    "Pow",
-    "Reciprocal",
-    "Relu",
-    "Round",
-    "Selu",
-    "Shrink",
-    "Sigmoid",
-    "Sign",
-    "Sin",
-    "Sinh",
-    "Softplus",
-    "Softsign",
-    "Sqrt",
-    "Sub",
-    "Sum",
-    "Swish",
-    "Tan",
-    "Tanh",
-    "ThresholdedRelu",
-    "Where",
-    "Xor",
-];
+const ELEMENTWISE: &str = "\
+    Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast \
+    CastLike Ceil Celu Clip Cos Cosh Div Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid \
+    HardSwish Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu \
+    Pow Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Sum Swish Tan Tanh \
+    ThresholdedRelu Where Xor";
 
 /// The same in ONNX Runtime's own domain.
-const ELEMENTWISE_MICROSOFT: &[&str] = &[
-    "BiasAdd",
-    "BiasGelu",
-    "FastGelu",
-    "Gelu",
-    "QLinearAdd",
-    "QLinearLeakyRelu",
-    "QLinearMul",
-    "QLinearSigmoid",
-    "QLinearWhere",
-    "QuickGelu",
-];
+const ELEMENTWISE_MICROSOFT: &str = "\
+    BiasAdd BiasGelu FastGelu Gelu QLinearAdd QLinearLeakyRelu QLinearMul QLinearSigmoid QLinearWhere QuickGelu";
+
+fn is_in(names: &str, name: &str) -> bool {
+    names.split(' ').any(|known| known == name)
+}
 
 /// Every right way to compute the box, at least one.
 ///
@@ -112,8 +40,8 @@ pub(super) fn ways<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
     }
     let one = |way: Result<Way<'a>, NoWay>| way.map(|way| vec![way]);
     match (&*site.op.domain, &*site.op.op_type) {
-        ("", name) if ELEMENTWISE.contains(&name) => one(elementwise(site)),
-        ("com.microsoft", name) if ELEMENTWISE_MICROSOFT.contains(&name) => one(elementwise(site)),
+        ("", name) if is_in(ELEMENTWISE, name) => one(elementwise(site)),
+        ("com.microsoft", name) if is_in(ELEMENTWISE_MICROSOFT, name) => one(elementwise(site)),
         ("" | "com.microsoft", "QuantizeLinear" | "DequantizeLinear") => one(along::quantized(site)),
         ("", "Conv") | ("com.microsoft", "FusedConv") => window::conv(site),
         ("", "QLinearConv" | "ConvInteger") | ("com.microsoft", "QLinearConv") => window::quantized_conv(site),

@@ -3,7 +3,6 @@
 mod blocks;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use remat_plan::{Evidence, NodeId, OrderMode, Problem};
 use remat_solve::{External, Outcome, Proves, SolveControl, Solver};
@@ -44,30 +43,6 @@ const TOLERANCE: f64 = 1e-6;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exact;
 
-/// What one relaxation came to.
-#[derive(Clone, Debug)]
-pub struct Relaxed {
-    /// Nodes at whose first run memory is looked at.
-    pub ends: usize,
-    /// Reruns that may happen, before and after those were left out of which no better plan has any.
-    pub reruns: [usize; 2],
-    /// Lower bound on the duration from the linear relaxation.
-    pub linear: u64,
-    /// Lower bound on the duration.
-    pub bound: u64,
-    /// Whether the best solution of the relaxation is known.
-    pub solved: bool,
-    /// Time it took.
-    pub elapsed: Duration,
-}
-
-impl Exact {
-    /// Like [`Solver::solve`], with a report on the relaxations, in order.
-    pub fn solve_with_report(&self, problem: &Problem, control: &SolveControl<'_>) -> (Outcome, Vec<Relaxed>) {
-        run::call(self.name(), problem, control, attempt)
-    }
-}
-
 impl Solver for Exact {
     fn name(&self) -> &'static str {
         "exact"
@@ -78,7 +53,7 @@ impl Solver for Exact {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        self.solve_with_report(problem, control).0
+        run::call(self.name(), problem, control, attempt)
     }
 
     fn proves(&self) -> Proves {
@@ -90,7 +65,7 @@ impl Solver for Exact {
     }
 }
 
-fn attempt(run: &Run<'_>, report: &mut Vec<Relaxed>) -> Result<Outcome, Early> {
+fn attempt(run: &Run<'_>) -> Result<Outcome, Early> {
     let (instance, best) = run.started()?;
     let mut search = Proving {
         run,
@@ -104,7 +79,6 @@ fn attempt(run: &Run<'_>, report: &mut Vec<Relaxed>) -> Result<Outcome, Early> {
         bound: 0,
         evidence: Evidence::ExactIntegers,
         steps: 0,
-        report,
     };
     let ended = search.prove()?;
     let claim = Claim {
@@ -132,7 +106,6 @@ struct Proving<'a> {
     /// What the bound rests on, or that there is no plan.
     evidence: Evidence,
     steps: u64,
-    report: &'a mut Vec<Relaxed>,
 }
 
 impl Proving<'_> {
@@ -150,12 +123,11 @@ impl Proving<'_> {
         loop {
             let mut missed = Vec::new();
             let ended = if round.is_open() && !self.is_closed() {
-                self.integer(&mut round, &mut missed)
+                self.integer(&round, &mut missed)
             } else {
                 round.ended
             };
-            let count = round.report.ends;
-            self.report.push(round.report);
+            let count = round.model.ends().len();
             if self.is_closed() {
                 return Ok(Ended::Optimal);
             }
@@ -244,8 +216,6 @@ impl Proving<'_> {
 
     /// A linear relaxation, with rows of reruns as they are violated; its bound, and what every better plan has in common.
     fn linear(&mut self, ends: Vec<NodeId>) -> Round {
-        let clock = &self.run.clock;
-        let started = clock.elapsed();
         let limit = self.cost().unwrap_or(i64::MAX);
         let count = ends.len();
         let model = Blocks::new(self.instance, ends, self.budget, limit);
@@ -255,14 +225,6 @@ impl Proving<'_> {
             bound: 0,
             limit,
             fixed: vec![None; model.program.cost.len()],
-            report: Relaxed {
-                ends: count,
-                reruns: [model.program.priced(); 2],
-                linear: 0,
-                bound: 0,
-                solved: false,
-                elapsed: Duration::ZERO,
-            },
             model,
         };
         round.ended = if round.model.infeasible {
@@ -270,11 +232,8 @@ impl Proving<'_> {
         } else {
             self.cut(&mut round)
         };
-        let total = self.instance.total_duration();
-        round.report.linear = self.instance.unscaled_duration(total + round.bound);
-        round.report.bound = self.instance.unscaled_duration(total + self.bound);
-        round.report.elapsed = self.run.clock.elapsed().saturating_sub(started);
-        tracing::info!(report = ?round.report, "linear relaxation ended");
+        let linear = self.bound_with(round.bound);
+        tracing::info!(linear, bound = self.bound_with(self.bound), "linear relaxation ended");
         round
     }
 
@@ -328,23 +287,22 @@ impl Proving<'_> {
     }
 
     /// What a linear relaxation left open, as far as time allows.
-    fn integer(&mut self, round: &mut Round, missed: &mut Vec<(i64, NodeId)>) -> Ended {
-        let run = self.run;
-        let (instance, clock) = (self.instance, &run.clock);
-        let started = clock.elapsed();
-        let total = instance.total_duration();
+    fn integer(&mut self, round: &Round, missed: &mut Vec<(i64, NodeId)>) -> Ended {
         let ended = match round.model.whole().with(&round.fixed) {
             None => self.nothing_below(round.limit, Evidence::ExactIntegers),
             Some(left) => {
-                round.report.reruns[1] = left.program.priced();
+                tracing::info!(reruns = left.program.priced(), "left by the linear relaxation");
                 self.search(round, &left, missed)
             }
         };
-        round.report.solved = matches!(ended, Ended::Optimal | Ended::Infeasible);
-        round.report.bound = instance.unscaled_duration(total + self.bound);
-        round.report.elapsed += clock.elapsed().saturating_sub(started);
-        tracing::info!(report = ?round.report, "relaxation ended");
+        tracing::info!(?ended, bound = self.bound_with(self.bound), "relaxation ended");
         ended
+    }
+
+    /// Duration of a plan whose recomputes take so many units.
+    fn bound_with(&self, recomputes: i64) -> u64 {
+        let total = self.instance.total_duration();
+        self.instance.unscaled_duration(total + recomputes)
     }
 
     fn search(&mut self, round: &Round, left: &Reduced, missed: &mut Vec<(i64, NodeId)>) -> Ended {
@@ -413,7 +371,6 @@ struct Round {
     limit: i64,
     /// What all others have in common.
     fixed: Vec<Option<bool>>,
-    report: Relaxed,
 }
 
 impl Round {

@@ -4,8 +4,6 @@ pub(crate) mod candidates;
 mod model;
 pub(crate) mod windows;
 
-use std::time::Duration;
-
 use remat_plan::{BoundCovers, Evidence, Problem};
 use remat_solve::{External, Outcome, Proves, SolveControl, Solver};
 
@@ -42,32 +40,6 @@ pub struct Gap {
     pub candidates: Option<Candidates>,
 }
 
-/// What the rounds of one call did.
-#[derive(Clone, Debug, Default)]
-pub struct GapReport {
-    /// The rounds, in order.
-    pub rounds: Vec<Round>,
-}
-
-/// One model, solved as far as it was.
-#[derive(Clone, Debug)]
-pub struct Round {
-    /// Where recomputes may happen.
-    pub candidates: Candidates,
-    /// Number of recomputes that may happen.
-    pub recomputes: usize,
-    /// Size of the model.
-    pub size: ModelSize,
-    /// Whether the best plan of the set is known.
-    pub solved: bool,
-    /// Lower bound on the duration of the plans of this set.
-    pub bound: u64,
-    /// Duration of the best plan so far.
-    pub objective: Option<u64>,
-    /// Time this round took.
-    pub elapsed: Duration,
-}
-
 impl Gap {
     /// Growing candidate sets.
     pub const NEW: Self = Self { candidates: None };
@@ -78,11 +50,6 @@ impl Gap {
         Self {
             candidates: Some(candidates),
         }
-    }
-
-    /// Like [`Solver::solve`], with a report on the rounds.
-    pub fn solve_with_report(&self, problem: &Problem, control: &SolveControl<'_>) -> (Outcome, GapReport) {
-        run::call(self.name(), problem, control, |run, report| self.attempt(run, report))
     }
 
     /// The size of the model with these candidates, without solving it.
@@ -103,14 +70,13 @@ impl Gap {
         Ok(model.program.size())
     }
 
-    fn attempt(&self, run: &Run<'_>, report: &mut GapReport) -> Result<Outcome, Early> {
+    fn attempt(&self, run: &Run<'_>) -> Result<Outcome, Early> {
         let (instance, start) = run.started()?;
         let mut rounds = Rounds {
             run,
             instance: &instance,
             best: start,
             steps: 0,
-            report,
         };
         let claim = match self.candidates {
             Some(candidates) => rounds.one(candidates, &run.clock)?,
@@ -131,7 +97,7 @@ impl Solver for Gap {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        self.solve_with_report(problem, control).0
+        run::call(self.name(), problem, control, |run| self.attempt(run))
     }
 
     fn proves(&self) -> Proves {
@@ -148,7 +114,6 @@ struct Rounds<'a> {
     instance: &'a Scaled,
     best: Option<Incumbent>,
     steps: u64,
-    report: &'a mut GapReport,
 }
 
 impl Rounds<'_> {
@@ -242,8 +207,7 @@ impl Rounds<'_> {
         let budget = instance.scaled_budget(run.problem.budget);
         let model = GapModel::new(instance, events(instance, &stages), budget, most)?;
         let hint = self.best.as_ref().map(|best| model.hint(&best.sequence));
-        let size = model.program.size();
-        tracing::info!(%candidates, recomputes = model.candidates(), ?size, "gap model");
+        tracing::info!(%candidates, recomputes = model.candidates(), size = ?model.program.size(), "gap model");
         let known = self.best.as_ref().map(|best| best.duration - total);
         let steps = self.steps;
         let best = &mut self.best;
@@ -272,17 +236,8 @@ impl Rounds<'_> {
             self.steps += answer.conflicts;
             (answer.ended, answer.bound, answer.evidence)
         };
-        let round = Round {
-            candidates,
-            recomputes: model.candidates(),
-            size,
-            solved: matches!(ended, Ended::Optimal | Ended::Infeasible),
-            bound: instance.unscaled_duration(total + bound),
-            objective: self.best.as_ref().map(|best| instance.unscaled_duration(best.duration)),
-            elapsed: clock.elapsed().saturating_sub(started),
-        };
-        tracing::info!(?round, "round ended");
-        self.report.rounds.push(round);
+        let elapsed = clock.elapsed().saturating_sub(started);
+        tracing::info!(%candidates, ?ended, bound = instance.unscaled_duration(total + bound), ?elapsed, "round ended");
         let covers = match candidates {
             Candidates::AllStages => instance.stage_form(),
             Candidates::Excess(_) | Candidates::Uses(_) => BoundCovers::CandidateSet,

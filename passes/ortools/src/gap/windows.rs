@@ -52,7 +52,7 @@ impl Solver for Windows {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        run::call(self.name(), problem, control, |run, ()| attempt(run)).0
+        run::call(self.name(), problem, control, attempt)
     }
 
     fn proves(&self) -> Proves {

@@ -127,7 +127,7 @@ fn rounding_meets_the_budget_of_a_training_step_and_the_bound_is_below_the_optim
     for (per_cent, optimum) in [(90, 29), (80, 137)] {
         let mut problem = graph("cm_fcn8_train", per_cent);
         problem.max_computes = None;
-        let outcome = CheckmateLp::NEW.solve(&problem, &SolveControl::new());
+        let outcome = CheckmateLp.solve(&problem, &SolveControl::new());
         let replay = remat_verify::replay(&problem, &outcome.plan.unwrap()).unwrap();
         let once = problem.total_duration();
         let hundred_thousandths = |duration: u64| (duration - once) as f64 / once as f64 * 1e5;

@@ -8,7 +8,7 @@
 mod prices;
 mod start;
 
-use remat_checkmate::{Freeing, Layout, Partition, Setting, model};
+use remat_checkmate::{Freeing, Layout, Setting, model};
 use remat_ortools::clock::Ended;
 use remat_ortools::program::task::Task;
 use remat_ortools::run::{self, Bound, Early, Run};
@@ -18,7 +18,6 @@ use remat_plan::{
 };
 use remat_solve::{Domain, External, Outcome, Proves, SolveControl, Solver};
 
-pub use self::prices::DeadlineCovers;
 use self::prices::Prices;
 use crate::paging::{PagedFigures, PagingSearch, simulate};
 
@@ -33,25 +32,19 @@ const START_STEPS: u64 = 20_000;
 /// not part of the program, and plans that exceed it are not taken. The program starts from what a short search finds
 /// ([`PagingSearch`]), as far as that is in stage form, and where it finds no plan in time, that of the search is the answer. Without a second memory it only recomputes. The bound covers the
 /// plans that the program can express ([`BoundCovers::CandidateSet`]): in stage form, with transfers back between stages.
+///
+/// The deadline holds for runs and transfers one after another, which is what the checker asks for without DMA, and more than it asks for
+/// with it; that of the paper's program holds for runs only, and plans may miss it by the time of their transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Poet {
-    /// Which times the deadline holds for.
-    pub deadline: DeadlineCovers,
-}
+pub struct Poet;
 
 impl Poet {
-    /// With a deadline for runs and transfers.
-    pub const NEW: Self = Self {
-        deadline: DeadlineCovers::Everything,
-    };
-
-    fn attempt(self, run: &Run<'_>) -> Result<Outcome, Early> {
-        let (setting, prices) = priced(run, self.deadline)?;
+    fn attempt(run: &Run<'_>) -> Result<Outcome, Early> {
+        let (setting, prices) = priced(run)?;
         let mut work = Work {
             run,
             setting: &setting,
             prices,
-            deadline: self.deadline,
             best: None,
             fallback: None,
         };
@@ -118,7 +111,7 @@ impl Solver for Poet {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        run::call(self.name(), problem, control, |run, ()| self.attempt(run)).0
+        run::call(self.name(), problem, control, Self::attempt)
     }
 
     fn domain(&self) -> Domain {
@@ -135,9 +128,9 @@ impl Solver for Poet {
 }
 
 /// The problem as the program sees it, and its prices.
-fn priced(run: &Run<'_>, covers: DeadlineCovers) -> Result<(Setting, Prices), Refusal> {
-    let mut setting = Setting::of(run, Partition::Frontier)?;
-    let (pages, prices) = Prices::of(run.problem, &run.structure, &setting.instance, covers);
+fn priced(run: &Run<'_>) -> Result<(Setting, Prices), Refusal> {
+    let mut setting = Setting::of(run)?;
+    let (pages, prices) = Prices::of(run.problem, &run.structure, &setting.instance);
     setting.pages = Some(pages);
     Ok((setting, prices))
 }
@@ -147,7 +140,6 @@ struct Work<'a> {
     run: &'a Run<'a>,
     setting: &'a Setting,
     prices: Prices,
-    deadline: DeadlineCovers,
     best: Option<(PagedFigures, Plan)>,
     /// The answer where the program finds none.
     fallback: Option<(PagedFigures, Plan)>,
@@ -202,7 +194,6 @@ impl Work<'_> {
         let problem = self.run.problem;
         let figures = simulate(problem, &self.run.structure, &plan);
         let late = problem.deadline.is_some_and(|deadline| figures.time > deadline);
-        let late = late && self.deadline == DeadlineCovers::Everything;
         let capacity = problem.paging.and_then(|paging| paging.capacity);
         let full = capacity.is_some_and(|capacity| figures.second_peak > capacity);
         if late || full || problem.budget.is_some_and(|budget| figures.peak > budget) {

@@ -7,16 +7,6 @@ use remat_plan::{NodeId, Objective, PagingMode, Problem, StorageRole, Structure,
 /// Prices of one run, one transfer out and one transfer back of every node add up to about this.
 const RESOLUTION: u64 = 100_000_000;
 
-/// Which times the deadline holds for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum DeadlineCovers {
-    /// Runs and transfers one after another, which is what the checker asks for without DMA, and more than it asks for with it.
-    #[default]
-    Everything,
-    /// Runs only, as in the paper's program: plans may miss the deadline of the problem by the time of their transfers.
-    Runs,
-}
-
 /// How prices of the program and the objective of plans belong together.
 pub(super) struct Prices {
     /// What a price of 1 stands for; 0 where the bound of the program says nothing about the objective.
@@ -36,12 +26,7 @@ struct Exact {
 
 impl Prices {
     /// The prices and times of the program, and how to read its bound.
-    pub(super) fn of(
-        problem: &Problem,
-        structure: &Structure,
-        instance: &Scaled,
-        covers: DeadlineCovers,
-    ) -> (Pages, Self) {
+    pub(super) fn of(problem: &Problem, structure: &Structure, instance: &Scaled) -> (Pages, Self) {
         let by_energy = problem.objective == Objective::Energy;
         let measured = exact(problem, structure, instance, by_energy);
         let sum = measured.all().fold(0u64, u64::saturating_add);
@@ -57,11 +42,7 @@ impl Prices {
             .deadline
             .map(|deadline| deadline.checked_sub(problem.total_duration()));
         let deadline = left.flatten().map(|left| {
-            let mut times = exact(problem, structure, instance, false);
-            if covers == DeadlineCovers::Runs {
-                times.out.fill(0);
-                times.back.fill(0);
-            }
+            let times = exact(problem, structure, instance, false);
             let unit = times.all().fold(left, u64::max).div_ceil(RESOLUTION).max(1);
             // Times are rounded up: what fits then fits.
             let left = i64::try_from(left / unit).unwrap_or(i64::MAX);

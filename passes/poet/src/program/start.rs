@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
     use crate::program::priced;
-    use crate::{DeadlineCovers, PagingSearch, Poet, simulate};
+    use crate::{PagingSearch, Poet, simulate};
 
     /// Programs over the linear network, and the plans of a search that are solutions: with how many transfers, at what price.
     fn starts(percent: u64, solver: PagingSearch) -> Option<(usize, u64, u64)> {
@@ -147,8 +147,8 @@ mod tests {
         problem.objective = Objective::Energy;
         problem.budget = Some(7_416 * percent / 100);
         let control = SolveControl::new().step_limit(5_000);
-        let run = Run::new(Poet::NEW.name(), &problem, &control);
-        let (setting, prices) = priced(&run, DeadlineCovers::Everything).unwrap();
+        let run = Run::new(Poet.name(), &problem, &control);
+        let (setting, prices) = priced(&run).unwrap();
         let budget = setting.instance.scaled_budget(problem.budget);
         let (program, layout) = model::build(&setting, budget, Freeing::Hazards).unwrap();
         let plan = solver.solve(&problem, &control).plan.unwrap();

@@ -1,8 +1,5 @@
 //! The answer, tried by other means: what plans promise may not be what can be had.
 
-use std::sync::atomic::Ordering;
-use std::time::Instant;
-
 use remat_solve::SolveControl;
 
 use super::interval::between;
@@ -27,10 +24,10 @@ impl MaxBatch {
             return Ok(false);
         };
         let mut fits = |size: u64| {
-            if control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            if control.is_cancelled() {
                 return Ok(None);
             }
-            if control.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if control.is_late() {
                 self.is_out_of_time = true;
                 return Ok(None);
             }

@@ -9,7 +9,6 @@ mod confirm;
 mod interval;
 mod trial;
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use remat_files::shown;
@@ -211,11 +210,11 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn fits(&mut self, size: u64) -> Result<bool, Error> {
-        if self.control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+        if self.control.is_cancelled() {
             return Ok(false);
         }
         let started = Instant::now();
-        if self.control.deadline.is_some_and(|deadline| started >= deadline) {
+        if self.control.is_late() {
             self.is_out_of_time = true;
             return Ok(false);
         }

@@ -5,7 +5,6 @@
 
 mod file;
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use remat_plan::{BodyPlan, BudgetSpec, Certificate, Problem, StopReason};
@@ -341,8 +340,7 @@ fn in_bodies(
     limit: Option<Duration>,
     control: &SolveControl<'_>,
 ) -> Result<Option<Model>, Error> {
-    let cancelled = control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed));
-    if cancelled || control.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+    if control.is_cancelled() || control.is_late() {
         return Ok(None);
     }
     if let Some(observer) = control.observer {
@@ -365,8 +363,7 @@ fn run(
     control: &SolveControl<'_>,
 ) -> Result<(ComparedRun, Option<Certificate>), Error> {
     let started = Instant::now();
-    let cancelled = control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed));
-    if cancelled || control.deadline.is_some_and(|deadline| started >= deadline) {
+    if control.is_cancelled() || control.is_late() {
         return Ok((ComparedRun::UNTRIED, None));
     }
     let own = limited(control, limit);

@@ -1,6 +1,5 @@
 //! From a budget to a plan that the checker has replayed.
 
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use remat_cost::Device;
@@ -129,7 +128,7 @@ pub(crate) fn seek(
         claim_nothing(&mut outcome);
     }
     agree(&problem, &outcome, control.warm_start)?;
-    if control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+    if control.is_cancelled() {
         outcome.certificate.interrupt();
     }
     let Some(plan) = outcome.plan.take() else {

@@ -1,7 +1,5 @@
 //! Plans of a front for the model in other forms: with fused chains that run tile by tile, and with plans of its subgraphs.
 
-use std::time::Instant;
-
 use remat_plan::{BudgetSpec, PlanFile};
 use remat_solve::{Activity, Doing, SolveControl};
 
@@ -142,7 +140,7 @@ impl Form<'_> {
                     continue;
                 }
             }
-            if control.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if control.is_late() {
                 break;
             }
             if let Some(observer) = control.observer {

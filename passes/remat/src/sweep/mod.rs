@@ -10,7 +10,6 @@ mod forms;
 mod front;
 mod request;
 
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use remat_plan::{BudgetSpec, Plan};
@@ -87,8 +86,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn is_over(&self) -> bool {
-        let cancelled = self.control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed));
-        cancelled || self.control.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.control.is_cancelled() || self.control.is_late()
     }
 
     /// Solves for one budget. A visit that was cut short by the end of the whole sweep does not count.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use remat_schedule::{FormatError, Schedule, Step, encode, encode_placed};
+use remat_schedule::{FormatError, Schedule, Step, encode};
 use remat_testing::TrainingNet;
 
 use super::hostile::{broken, sealed};
@@ -120,12 +120,12 @@ fn both_readers_read_and_refuse_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let program = compiled("print", folder.path());
     let (problem, plan, figures) = linear();
-    let plain = encode(&problem, &plan, figures).unwrap();
-    let placed = encode_placed(&problem, &plan, figures, &placement(&problem, &plan)).unwrap();
+    let plain = encode(&problem, &plan, figures, None).unwrap();
+    let placed = encode(&problem, &plan, figures, Some(&placement(&problem, &plan))).unwrap();
     let (large, plan, figures) = planned(TrainingNet::Resnet18Cifar, "mkr1000", 60, "capuchin");
     let mut schedules = vec![
-        encode(&large, &plan, figures).unwrap(),
-        encode_placed(&large, &plan, figures, &placement(&large, &plan)).unwrap(),
+        encode(&large, &plan, figures, None).unwrap(),
+        encode(&large, &plan, figures, Some(&placement(&large, &plan))).unwrap(),
     ];
     schedules.extend(broken().into_iter().map(|(_, bytes, _)| bytes));
     // Cut at every length, as it is and with the right checksum, and changed at every byte.
@@ -144,7 +144,7 @@ fn both_readers_read_and_refuse_the_same() {
     let mut runner = TestRunner::deterministic();
     for _ in 0..200 {
         let plan = any_plan(&problem).new_tree(&mut runner).unwrap().current();
-        schedules.push(encode(&problem, &plan, figures).unwrap());
+        schedules.push(encode(&problem, &plan, figures, None).unwrap());
     }
     let found = printed(&program, &schedules);
     assert_eq!(found.len(), schedules.len());

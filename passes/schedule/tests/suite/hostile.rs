@@ -88,7 +88,7 @@ fn each_mistake_is_told() {
 #[test]
 fn no_shorter_or_changed_schedule_is_accepted() {
     let (problem, plan, figures) = linear();
-    let bytes = encode(&problem, &plan, figures).unwrap();
+    let bytes = encode(&problem, &plan, figures, None).unwrap();
     for length in 0..bytes.len() {
         assert!(Schedule::open(&bytes[..length]).is_err(), "{length}");
     }

@@ -10,7 +10,7 @@ use super::{linear, planned};
 fn a_schedule_of_resnet18_takes_a_few_hundred_bytes() {
     for (device, solver, percent) in [("mkr1000", "capuchin", 60), ("raspberry-pi-4", "paging:recomputes", 60)] {
         let (problem, plan, figures) = planned(TrainingNet::Resnet18Cifar, device, percent, solver);
-        let bytes = encode(&problem, &plan, figures).unwrap();
+        let bytes = encode(&problem, &plan, figures, None).unwrap();
         assert!(
             bytes.len() < 550,
             "{} bytes for {} steps",
@@ -26,7 +26,7 @@ fn a_schedule_of_resnet18_takes_a_few_hundred_bytes() {
 #[test]
 fn a_schedule_is_for_one_model() {
     let (problem, plan, figures) = linear();
-    let bytes = encode(&problem, &plan, figures).unwrap();
+    let bytes = encode(&problem, &plan, figures, None).unwrap();
     let other = TrainingNet::Vgg16Cifar.problem(&remat_cost::Device::default());
     let error = plan_of(&other, &Schedule::open(&bytes).unwrap()).unwrap_err();
     assert_eq!(
@@ -39,7 +39,7 @@ fn a_schedule_is_for_one_model() {
 fn steps_that_name_nothing_are_not_written() {
     let (problem, mut plan, _) = linear();
     plan.steps = vec![Step::Free(StorageId::new(problem.storages.len()))];
-    let error = encode(&problem, &plan, PlanPeaks::default()).unwrap_err();
+    let error = encode(&problem, &plan, PlanPeaks::default(), None).unwrap_err();
     assert!(
         matches!(
             error,
@@ -52,7 +52,7 @@ fn steps_that_name_nothing_are_not_written() {
         "{error}"
     );
     plan.steps = vec![Step::Compute(remat_plan::OpId::new(27))];
-    let error = encode(&problem, &plan, PlanPeaks::default()).unwrap_err();
+    let error = encode(&problem, &plan, PlanPeaks::default(), None).unwrap_err();
     assert!(
         matches!(error, WriteError::Unknown { what: "op", id: 27, .. }),
         "{error}"

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::process::Command;
 
 use remat_plan::{Plan, Problem, Step, StorageRole, TensorId};
-use remat_schedule::{Numbering, PlanPeaks, encode_placed};
+use remat_schedule::{Numbering, PlanPeaks, encode};
 use remat_testing::TrainingNet;
 
 use super::c_reader::compiled;
@@ -96,7 +96,7 @@ fn followed(problem: &Problem, schedule: &[u8], block: u64) -> (bool, String) {
 /// A plan in its block, followed to its end, and with one storage over another one.
 fn follows((problem, plan, figures): (Problem, Plan, PlanPeaks)) {
     let mut placement = placement(&problem, &plan);
-    let bytes = encode_placed(&problem, &plan, figures, &placement).expect("it is valid");
+    let bytes = encode(&problem, &plan, figures, Some(&placement)).expect("it is valid");
     let block = placement.block.bytes;
     let (is_right, said) = followed(&problem, &bytes, block);
     assert!(is_right, "{said}");
@@ -117,7 +117,7 @@ fn follows((problem, plan, figures): (Problem, Plan, PlanPeaks)) {
         "as the placement is"
     );
     placement.intervals[other].offset = placement.intervals[long].offset;
-    let wrong = encode_placed(&problem, &plan, figures, &placement).expect("it is valid");
+    let wrong = encode(&problem, &plan, figures, Some(&placement)).expect("it is valid");
     let (is_right, _) = followed(&problem, &wrong, block);
     assert!(!is_right, "an overlap changes what is computed");
     let moves = plan

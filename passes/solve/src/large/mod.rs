@@ -8,8 +8,6 @@
 //! over ever lower budgets ([`descent`]).
 
 mod anneal;
-#[cfg(feature = "bench")]
-pub(crate) mod bench;
 mod descent;
 mod frame;
 mod greedy;

@@ -1,6 +1,6 @@
-//! What the paper says of the memory of a plan in stage form, in two ways.
+//! What the paper's figures say of the memory of a plan in stage form.
 
-use super::{Node, StageGraph, StageMatrix, Stages};
+use super::{Node, StageGraph, Stages};
 
 impl Stages {
     /// The peak in bytes of the schedule that the paper's artifact builds from `R` and `S`: what the figures of the paper count.
@@ -53,45 +53,6 @@ impl Stages {
                 last_use[node] = None;
                 for &parent in graph.parents(node) {
                     last_use[parent] = None;
-                }
-            }
-        }
-        peak
-    }
-
-    /// The largest `U` of the paper's recurrence, in bytes: what the budget of its integer program limits.
-    ///
-    /// `U[t][0] = R[t][0] m[0] + sum of S[t][i] m[i]`, and `U[t][k+1] = U[t][k] + R[t][k+1] m[k+1]` less what is freed after `k`:
-    /// the operands of `k` that nothing later in the stage reads and that are not retained into the next one. A result of the
-    /// stage itself that nothing reads is never freed before its end.
-    #[must_use]
-    pub fn recurrence_peak(&self, graph: &StageGraph) -> u64 {
-        let (retained, computed) = (self.retained(), self.computed());
-        let mut outputs = 0u64;
-        let mut peak = 0;
-        for stage in 0..graph.len() {
-            let sum = |matrix: &StageMatrix| {
-                matrix
-                    .row(stage)
-                    .map(|node| graph.bytes(node))
-                    .fold(0, u64::saturating_add)
-            };
-            let mut memory = outputs.saturating_add(sum(retained));
-            for node in computed.row(stage) {
-                let kept = graph.kept(node);
-                memory = memory.saturating_add(graph.bytes(node));
-                let during = memory.saturating_add(graph.workspace(node)).saturating_add(kept);
-                peak = peak.max(during);
-                if node == stage {
-                    outputs = outputs.saturating_add(kept);
-                    memory = memory.saturating_add(kept);
-                }
-                for &operand in graph.parents(node) {
-                    let later = graph.children(operand).iter().rev().take_while(|&&user| user > node);
-                    let read_later = later.into_iter().any(|&user| computed.get(stage, user));
-                    if !read_later && !retained.get(stage + 1, operand) {
-                        memory = memory.saturating_sub(graph.bytes(operand));
-                    }
                 }
             }
         }

@@ -16,14 +16,14 @@ pub(crate) struct Args {
     /// Folder of logs (`.log`, `.log.gz`).
     #[arg(value_name = "DIR")]
     logs: PathBuf,
-    /// Heuristics; `ablation` for the grid of the paper's ablation study.
+    /// Heuristics.
     #[arg(
         long,
         value_name = "NAME,...",
         value_delimiter = ',',
         default_value = "dtr,dtr-eq,dtr-local,msps,lru,size,random"
     )]
-    heuristics: Vec<String>,
+    heuristics: Vec<Heuristic>,
     /// Replays with different seeds for `random`; figures are means.
     #[arg(long, value_name = "N", default_value_t = 10)]
     trials: u64,
@@ -51,7 +51,6 @@ const HEADER: [&str; 12] = [
 ];
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let heuristics = heuristics(&args.heuristics)?;
     let paths = logs(&args.logs)?;
     ensure!(
         !paths.is_empty(),
@@ -60,7 +59,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     );
     let mut logs_replayed = Vec::new();
     for path in &paths {
-        logs_replayed.push(replays(path, &heuristics, args.trials)?);
+        logs_replayed.push(replays(path, &args.heuristics, args.trials)?);
     }
     let table = Table {
         text_columns: 2,
@@ -72,18 +71,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     table.print(args.format);
     Ok(())
-}
-
-fn heuristics(names: &[String]) -> anyhow::Result<Vec<Heuristic>> {
-    let mut heuristics = Vec::new();
-    for name in names {
-        if name == "ablation" {
-            heuristics.extend(Heuristic::ablation());
-        } else {
-            heuristics.push(name.parse()?);
-        }
-    }
-    Ok(heuristics)
 }
 
 /// The logs of a folder, by name.
@@ -118,7 +105,7 @@ mod tests {
 
     fn replayed() -> Vec<Replays> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/dtr-logs");
-        let heuristics = [Heuristic::DTR_EQ, Heuristic::Random];
+        let heuristics = [Heuristic::DtrEq, Heuristic::Random];
         let paths = logs(&folder).unwrap();
         paths
             .iter()

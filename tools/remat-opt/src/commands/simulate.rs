@@ -35,8 +35,7 @@ pub(crate) struct SimulateArgs {
     input: PathBuf,
     /// What to evict; several with commas, `all` for those with names.
     ///
-    /// `dtr`, `dtr-eq`, `dtr-local`, `lru`, `size`, `msps`, `random`, or `COST[/size][/stale]` with the cost `e*`, `ancestors`, `eq`,
-    /// `local` or `none`; `ablation` for the grid of the paper.
+    /// `dtr`, `dtr-eq`, `dtr-local`, `lru`, `size`, `msps` or `random`.
     #[arg(long, value_name = "NAMES", default_value = "dtr-eq", value_delimiter = ',', help_heading = SEARCH)]
     heuristic: Vec<String>,
     /// Peaks to stay within: shares of the log's own (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`) [default: 50%].
@@ -57,15 +56,6 @@ pub(crate) struct SimulateArgs {
     /// Give up when all runs take more than this multiple of the log's own time.
     #[arg(long, value_name = "FACTOR", default_value_t = 2.0, value_parser = parse_limit, help_heading = SEARCH)]
     thrash_limit: f64,
-    /// Look at about 2 sqrt(n) of n candidates only.
-    #[arg(long, help_heading = SEARCH)]
-    sample: bool,
-    /// Never evict tensors of less than one per cent of the mean size.
-    #[arg(long, help_heading = SEARCH)]
-    ignore_small: bool,
-    /// Evict everything that scores below twice the lowest score at once.
-    #[arg(long, help_heading = SEARCH)]
-    batch: bool,
     /// Form of the report on stdout [default: json for one replay, text for several].
     #[arg(long, value_name = "FORM", help_heading = REPORT)]
     format: Option<ReportFormat>,
@@ -212,7 +202,6 @@ fn heuristics(names: &[String]) -> anyhow::Result<Vec<Heuristic>> {
                     heuristics.push(name.parse()?);
                 }
             }
-            "ablation" => heuristics.extend(Heuristic::ablation()),
             name => heuristics.push(name.parse()?),
         }
     }
@@ -227,9 +216,6 @@ fn trials(trace: &Trace, args: &SimulateArgs, heuristic: Heuristic, budget: u64)
         budget: Some(budget),
         thrash_limit: args.thrash_limit,
         seed,
-        sampling: args.sample,
-        ignore_small: args.ignore_small,
-        batch: args.batch,
     };
     let seeds = (0..args.trials).map(|trial| args.seed.wrapping_add(trial));
     let all: Vec<Simulation> = seeds.map(|seed| simulate(trace, &options(seed))).collect();
