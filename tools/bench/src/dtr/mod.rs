@@ -2,14 +2,13 @@
 
 mod replay;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, ensure};
 use remat::dtr::{Heuristic, SimulateStatus};
 
 use self::replay::{Replays, replays};
-use crate::document::replace_in;
-use crate::table::{Form, Table};
+use crate::files::files;
+use crate::table::{Output, Table};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -27,13 +26,12 @@ pub(crate) struct Args {
     /// Replays with different seeds for `random`; figures are means.
     #[arg(long, value_name = "N", default_value_t = 10)]
     trials: u64,
-    /// Form of the table.
-    #[arg(long, value_name = "FORM", default_value = "text")]
-    format: Form,
-    /// Regenerate the table in this document, between its marks.
-    #[arg(long, value_name = "DOCUMENT")]
-    write: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
+
+/// How names of logs end.
+const LOGS: [&str; 2] = [".log", ".log.gz"];
 
 const HEADER: [&str; 12] = [
     "log",
@@ -52,26 +50,11 @@ const HEADER: [&str; 12] = [
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let heuristics = heuristics(&args.heuristics)?;
-    let paths = logs(&args.logs)?;
-    ensure!(
-        !paths.is_empty(),
-        "`{}` has no file that ends in .log or .log.gz",
-        args.logs.display()
-    );
-    let mut logs_replayed = Vec::new();
-    for path in &paths {
-        logs_replayed.push(replays(path, &heuristics, args.trials)?);
+    let mut all = Vec::new();
+    for path in files(&args.logs, &LOGS)? {
+        all.extend(rows(&replays(&path, &heuristics, args.trials)?));
     }
-    let table = Table {
-        text_columns: 2,
-        header: &HEADER,
-        rows: logs_replayed.iter().flat_map(rows).collect(),
-    };
-    if let Some(document) = &args.write {
-        replace_in(document, "dtr", &table.render(Form::Markdown))?;
-    }
-    table.print(args.format);
-    Ok(())
+    args.output.give("dtr", "", &Table::new(2, &HEADER, all))
 }
 
 fn heuristics(names: &[String]) -> anyhow::Result<Vec<Heuristic>> {
@@ -84,21 +67,6 @@ fn heuristics(names: &[String]) -> anyhow::Result<Vec<Heuristic>> {
         }
     }
     Ok(heuristics)
-}
-
-/// The logs of a folder, by name.
-fn logs(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let context = || format!("cannot read `{}`", folder.display());
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder).with_context(context)? {
-        let path = entry.with_context(context)?.path();
-        let name = path.to_string_lossy();
-        if name.ends_with(".log") || name.ends_with(".log.gz") {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    Ok(paths)
 }
 
 /// Rows of the table: overheads, and how the curve ends: `O` out of memory, `T` thrashing.
@@ -116,22 +84,14 @@ fn rows(log: &Replays) -> impl Iterator<Item = Vec<String>> + '_ {
 mod tests {
     use super::*;
 
-    fn replayed() -> Vec<Replays> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/dtr-logs");
-        let heuristics = [Heuristic::DTR_EQ, Heuristic::Random];
-        let paths = logs(&folder).unwrap();
-        paths
-            .iter()
-            .map(|path| replays(path, &heuristics, 2).unwrap())
-            .collect()
-    }
-
     #[test]
     fn a_curve_ends_with_its_first_failure() {
-        let logs = replayed();
-        let row = rows(&logs[0]).next().unwrap();
+        let folder = remat_testing::workspace().join("test/dtr-logs");
+        let paths = files(&folder, &LOGS).unwrap();
+        let log = replays(&paths[0], &[Heuristic::DTR_EQ, Heuristic::Random], 2).unwrap();
+        let row = rows(&log).next().unwrap();
         assert_eq!(row[..2], ["training_step", "dtr-eq"]);
         assert!(row.len() < HEADER.len() && ["O", "T"].contains(&row.last().unwrap().as_str()));
-        assert_eq!(logs[0].curves[0].overheads.len(), row.len() - 3);
+        assert_eq!(log.curves[0].overheads.len(), row.len() - 3);
     }
 }

@@ -67,11 +67,7 @@ pub(super) fn rows(name: &str, problem: &Problem, edges: usize) -> Vec<Vec<Strin
 
 /// The table around the rows of all graphs.
 pub(super) fn table(rows: Vec<Vec<String>>) -> Table {
-    Table {
-        text_columns: 2,
-        header: HEADER,
-        rows,
-    }
+    Table::new(2, HEADER, rows)
 }
 
 /// The models of ours.

@@ -49,12 +49,8 @@ pub(super) fn text(rows: &[Row], form: Form) -> String {
         let (folder, others) = rest.split_at(end);
         rest = others;
         text += &format!("\n## {}\n\n{}\n\n", first.folder, summary(folder));
-        let table = Table {
-            text_columns: TEXT_COLUMNS,
-            header: HEADER,
-            rows: folder.iter().map(|row| cells(row, form)).collect(),
-        };
-        text += &table.render(form);
+        let rows = folder.iter().map(|row| cells(row, form)).collect();
+        text += &Table::new(TEXT_COLUMNS, HEADER, rows).render(form);
     }
     text
 }
