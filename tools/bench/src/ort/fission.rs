@@ -81,7 +81,11 @@ fn row(path: &Path, host: &Host, args: &Args) -> anyhow::Result<Vec<String>> {
             Ok(found) => {
                 let exact = |after: bool| {
                     let check = found.check.as_ref()?;
-                    if after { check.after.exact } else { check.before.exact }
+                    if after {
+                        check.after.arena_off
+                    } else {
+                        check.before.arena_off
+                    }
                 };
                 if place == 0 {
                     row.push(megabytes(exact(false)));
