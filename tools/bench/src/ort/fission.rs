@@ -77,7 +77,7 @@ fn row(path: &Path, host: &Host, args: &Args) -> anyhow::Result<Vec<String>> {
             fission,
             ..DeployRequest::new(path, None, &load, &solve)
         };
-        match args.trials.deploy(request, host) {
+        match args.trials.deploy(&request, host) {
             Ok(found) => {
                 let exact = |after: bool| {
                     let check = found.check.as_ref()?;

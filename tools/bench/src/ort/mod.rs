@@ -63,10 +63,10 @@ impl Trials {
         })
     }
 
-    fn deploy(&self, request: DeployRequest<'_>, host: &Host) -> Result<Deployment, DeployError> {
+    fn deploy(&self, request: &DeployRequest<'_>, host: &Host) -> Result<Deployment, DeployError> {
         let request = DeployRequest {
             expected: EXPECTED,
-            ..request
+            ..*request
         };
         let control = SolveControl::new().time_limit(self.time).threads(self.threads);
         deploy(&request, Some(host), &control)
@@ -183,7 +183,7 @@ fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args, found: &mu
         solver: "auto".to_owned(),
     };
     let request = DeployRequest::new(path, Some(&output), &load, &solve);
-    let figures = match args.trials.deploy(request, host) {
+    let figures = match args.trials.deploy(&request, host) {
         Ok(deployment) => {
             if args.memory && budget == BudgetSpec::Auto {
                 let written = if deployment.is_written { &output } else { path };
