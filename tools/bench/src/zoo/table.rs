@@ -225,7 +225,7 @@ mod tests {
         Some(Outcome::Done(serde_json::from_value(row).expect("it is a row")))
     }
 
-    fn row(folder: &str, deployed: Option<Outcome<Deployed>>) -> Row {
+    fn row(folder: &str, deployed: Option<&Outcome<Deployed>>) -> Row {
         let opened = match deployed {
             Some(_) => json!({ "done": { "dims": { "batch": 1 }, "ops": 3, "measured_sizes": 2, "ms": 1 } }),
             None => json!({ "failed": "a | b\n<c>" }),
@@ -242,9 +242,9 @@ mod tests {
 
     #[test]
     fn each_folder_has_its_table_and_what_came_of_its_models() {
-        let lower = row("a", deployed(change(10 * MB, 6 * MB)));
-        let higher = row("a", deployed(change(6 * MB, 10 * MB)));
-        let crashed = row("a", Some(Outcome::Failed("crashed (signal 9)".to_owned())));
+        let lower = row("a", deployed(change(10 * MB, 6 * MB)).as_ref());
+        let higher = row("a", deployed(change(6 * MB, 10 * MB)).as_ref());
+        let crashed = row("a", Some(&Outcome::Failed("crashed (signal 9)".to_owned())));
         let text = text(&[lower, higher, crashed, row("b", None)], Form::Markdown);
         for part in [
             "## a\n\n3 models: 3 imported, 2 run before and after with the same bits, 1 of them in less",
