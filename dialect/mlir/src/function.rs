@@ -92,12 +92,6 @@ impl<'c> Function<'c> {
     pub fn set_integer(self, name: &str, value: i64) {
         set_integer(self.op, name, value);
     }
-
-    /// Sets a text attribute.
-    pub fn set_text(self, name: &str, value: &str) {
-        let (_, value) = ffi::attribute(self.op.location(), name, &NewAttribute::Text(value));
-        as_mut(self.op).set_attribute(name, value);
-    }
 }
 
 /// Sets a 64-bit integer attribute of an operation.

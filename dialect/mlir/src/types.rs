@@ -54,35 +54,16 @@ fn element_type(text: &str, bits: u64) -> Option<ElementType> {
             64 => E::Float64,
             _ => return None,
         },
-        (_, ..=8) => {
-            if text.starts_with("ui") {
-                E::Uint8
-            } else {
-                E::Int8
-            }
+        (_, bits) => {
+            let integers = match bits {
+                ..=8 => [E::Int8, E::Uint8],
+                9..=16 => [E::Int16, E::Uint16],
+                17..=32 => [E::Int32, E::Uint32],
+                33..=64 => [E::Int64, E::Uint64],
+                _ => return None,
+            };
+            integers[usize::from(text.starts_with("ui"))]
         }
-        (_, 9..=16) => {
-            if text.starts_with("ui") {
-                E::Uint16
-            } else {
-                E::Int16
-            }
-        }
-        (_, 17..=32) => {
-            if text.starts_with("ui") {
-                E::Uint32
-            } else {
-                E::Int32
-            }
-        }
-        (_, 33..=64) => {
-            if text.starts_with("ui") {
-                E::Uint64
-            } else {
-                E::Int64
-            }
-        }
-        _ => return None,
     })
 }
 

@@ -90,15 +90,10 @@ fn trains(node: &NodeProto, opsets: &Opsets) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onnx_protobuf::AttributeProto;
+    use remat_testing::onnx::{self, NodeExt};
 
     fn node(domain: &str, op: &str, inputs: &[&str]) -> NodeProto {
-        NodeProto {
-            op_type: op.to_owned(),
-            domain: domain.to_owned(),
-            input: inputs.iter().map(|&i| i.to_owned()).collect(),
-            ..NodeProto::default()
-        }
+        onnx::node(op, inputs, &[]).domain(domain)
     }
 
     fn effects(node: &NodeProto, opset: u64) -> Effects {
@@ -120,20 +115,12 @@ mod tests {
 
     #[test]
     fn batch_normalization_is_stateful_only_where_it_trains() {
-        let with_outputs = |outputs: &[&str]| NodeProto {
-            output: outputs.iter().map(|&o| o.to_owned()).collect(),
-            ..node("", "BatchNormalization", &["x", "s", "b", "m", "v"])
-        };
+        let with_outputs = |outputs: &[&str]| onnx::node("BatchNormalization", &["x", "s", "b", "m", "v"], outputs);
         assert_eq!(effects(&with_outputs(&["y"]), 6), Effects::Stateful);
         assert_eq!(effects(&with_outputs(&["y", "", ""]), 9), Effects::Pure);
         assert_eq!(effects(&with_outputs(&["y", "m2", "v2"]), 9), Effects::Stateful);
         assert_eq!(effects(&with_outputs(&["y"]), 15), Effects::Pure);
-        let mut training = with_outputs(&["y", "m2", "v2"]);
-        training.attribute.push(AttributeProto {
-            name: "training_mode".to_owned(),
-            i: 1,
-            ..AttributeProto::default()
-        });
+        let training = with_outputs(&["y", "m2", "v2"]).int("training_mode", 1);
         assert_eq!(effects(&training, 15), Effects::Stateful);
     }
 

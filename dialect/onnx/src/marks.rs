@@ -150,35 +150,20 @@ fn is_anchor(node: &NodeProto) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use onnx_protobuf::{AttributeProto, GraphProto};
+    use remat_testing::onnx::{self, NodeExt};
 
     use super::*;
 
     fn node(op_type: &str, output: &str) -> NodeProto {
-        NodeProto {
-            op_type: op_type.to_owned(),
-            output: vec![output.to_owned()],
-            ..NodeProto::default()
-        }
+        onnx::node(op_type, &[], &[output])
     }
 
     fn model(nodes: Vec<NodeProto>) -> ModelProto {
-        let graph = GraphProto {
-            node: nodes,
-            ..GraphProto::default()
-        };
-        ModelProto {
-            graph: Some(graph).into(),
-            ..ModelProto::default()
-        }
+        onnx::model(onnx::graph(&[], nodes, &[]))
     }
 
     fn rewritten() -> ModelProto {
-        let mut marked = node("Relu", "b");
-        marked.attribute.push(AttributeProto {
-            name: MARK.to_owned(),
-            ..AttributeProto::default()
-        });
+        let marked = node("Relu", "b").int(MARK, 0);
         model(vec![
             node("Relu", "a"),
             node("Relu", "a__remat1"),

@@ -134,13 +134,46 @@ impl Operator {
     }
 }
 
-/// Writing a row: each function states one column.
-impl Operator {
-    pub(crate) const fn effects(mut self, effects: Effect) -> Self {
-        self.effects = effects;
-        self
-    }
+/// Functions that each state one column of a row: by a value, or as true.
+macro_rules! columns {
+    ($($function:ident($column:ident: $kind:ty)),* ; $($flag:ident: $truth:ident),* $(,)?) => {
+        impl Operator {
+            $(pub(crate) const fn $function(mut self, $column: $kind) -> Self {
+                self.$column = $column;
+                self
+            })*
 
+            $(pub(crate) const fn $flag(mut self) -> Self {
+                self.$truth = true;
+                self
+            })*
+        }
+    };
+}
+
+columns! {
+    effects(effects: Effect),
+    updates(updates: Updates),
+    shares(shares: Sharing),
+    lists(lists: &'static [usize]),
+    results(results: &'static [ResultType]),
+    split(split: Split),
+    cost(cost: Formula),
+    workspace(workspace: Workspace),
+    blocked(blocked: Blocked),
+    pieces(pieces: u64),
+    half(half: Half);
+    broadcasts: broadcasts,
+    measures: measures,
+    fused_as_activation: fused_activation,
+    takes_activation: takes_activation,
+    workspace_first: workspace_first,
+    on_heap: on_heap,
+    runs_first: runs_first,
+}
+
+/// Columns that are stated in other words.
+impl Operator {
     pub(crate) const fn random(self) -> Self {
         self.effects(Effect::Random)
     }
@@ -149,37 +182,12 @@ impl Operator {
         self.effects(Effect::Stateful)
     }
 
-    pub(crate) const fn updates(mut self, updates: Updates) -> Self {
-        self.updates = updates;
-        self
-    }
-
     pub(crate) const fn runs_subgraphs(self) -> Self {
         self.effects(Effect::ControlFlow)
     }
 
-    pub(crate) const fn shares(mut self, shares: Sharing) -> Self {
-        self.shares = shares;
-        self
-    }
-
     pub(crate) const fn shape_from(mut self, operand: usize) -> Self {
         self.shape_operand = Some(operand);
-        self
-    }
-
-    pub(crate) const fn lists(mut self, operands: &'static [usize]) -> Self {
-        self.lists = operands;
-        self
-    }
-
-    pub(crate) const fn broadcasts(mut self) -> Self {
-        self.broadcasts = true;
-        self
-    }
-
-    pub(crate) const fn measures(mut self) -> Self {
-        self.measures = true;
         self
     }
 
@@ -202,73 +210,13 @@ impl Operator {
         self
     }
 
-    pub(crate) const fn results(mut self, results: &'static [ResultType]) -> Self {
-        self.results = results;
-        self
-    }
-
-    pub(crate) const fn split(mut self, split: Split) -> Self {
-        self.split = split;
-        self
-    }
-
-    pub(crate) const fn cost(mut self, cost: Formula) -> Self {
-        self.cost = cost;
-        self
-    }
-
-    pub(crate) const fn workspace(mut self, workspace: Workspace) -> Self {
-        self.workspace = workspace;
-        self
-    }
-
     pub(crate) const fn overwrites(mut self, operand: usize) -> Self {
         self.overwrites = Some(operand);
         self
     }
 
-    pub(crate) const fn fused_as_activation(mut self) -> Self {
-        self.fused_activation = true;
-        self
-    }
-
-    pub(crate) const fn takes_activation(mut self) -> Self {
-        self.takes_activation = true;
-        self
-    }
-
-    pub(crate) const fn blocked(mut self, blocked: Blocked) -> Self {
-        self.blocked = blocked;
-        self
-    }
-
-    pub(crate) const fn pieces(mut self, pieces: u64) -> Self {
-        self.pieces = pieces;
-        self
-    }
-
-    pub(crate) const fn workspace_first(mut self) -> Self {
-        self.workspace_first = true;
-        self
-    }
-
-    pub(crate) const fn on_heap(mut self) -> Self {
-        self.on_heap = true;
-        self
-    }
-
     pub(crate) const fn packs(mut self, operand: usize) -> Self {
         self.packs = Some(operand);
-        self
-    }
-
-    pub(crate) const fn half(mut self, half: Half) -> Self {
-        self.half = half;
-        self
-    }
-
-    pub(crate) const fn runs_first(mut self) -> Self {
-        self.runs_first = true;
         self
     }
 }

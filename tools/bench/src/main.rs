@@ -1,16 +1,13 @@
-//! `remat-bench`: the measured tables of README and docs, and the generator of the graphs some of them are measured on.
+//! `remat-bench`: the measured tables of README and docs.
 //!
 //! Every plan behind a figure has passed the checker: it comes from [`remat::solve`], or is replayed here.
 
 mod compare;
 mod console;
-mod document;
 mod dtr;
-mod generate;
-mod graphs;
+mod files;
 mod layered;
 mod measure;
-mod models;
 mod ort;
 mod paper;
 mod place;
@@ -39,16 +36,12 @@ enum Command {
     Compare(compare::Args),
     /// Time and memory on generated graphs of growing size.
     Scaling(scaling::Args),
-    /// Make a random layered graph.
-    Generate(generate::Args),
     /// Overhead of dynamic rematerialization over memory, on logs of the DTR paper.
     Dtr(dtr::Args),
     /// Buffers in one block: height, proof and time over several seeds, beside MiniMalloc.
     Place(place::Args),
     /// Energy, memory and time with a second memory, on the networks and devices of the POET paper.
     Poet(poet::Args),
-    /// Models before and after, and the time of everything around the solver.
-    Models(models::Args),
     /// Models before and after in ONNX Runtime: what was promised beside what was measured.
     Ort(ort::Args),
     /// Models in ONNX Runtime whole and in tiles.
@@ -73,11 +66,9 @@ fn main() -> anyhow::Result<()> {
         Command::Paper(args) => paper::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Scaling(args) => scaling::run(&args),
-        Command::Generate(args) => generate::run(&args),
         Command::Dtr(args) => dtr::run(&args),
         Command::Place(args) => place::run(&args),
         Command::Poet(args) => poet::run(&args),
-        Command::Models(args) => models::run(&args),
         Command::Ort(args) => ort::run(&args),
         Command::Fission(args) => ort::fission::run(&args),
         Command::Truth(args) => truth::run(&args),

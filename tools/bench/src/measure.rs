@@ -1,5 +1,6 @@
 //! One solver on one problem, and when it found what.
 
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,24 @@ pub(crate) struct Effort {
     /// Seed of the search.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+}
+
+#[cfg(test)]
+impl Effort {
+    /// Next to none.
+    pub(crate) const LITTLE: Self = Self {
+        time: Duration::from_millis(50),
+        threads: 1,
+        seed: 0,
+    };
+}
+
+impl fmt::Display for Effort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { time, threads, seed } = self;
+        let time = time.as_secs_f64();
+        write!(f, "{time} s for each, {threads} thread(s), seed {seed}")
+    }
 }
 
 impl Effort {

@@ -1,18 +1,18 @@
 //! `remat-bench place`: buffers in one block, how low and how soon, over several seeds, beside MiniMalloc.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use remat::place::{BufferFile, load, read_csv};
 use remat::plan::{Blocks, PlacementProof, Status};
 use remat::solver::SolveControl;
 use remat::{Placed, place_buffers};
 
-use crate::table::{Form, Table};
-use crate::{console, document};
+use crate::console;
+use crate::files::{files, stem};
+use crate::table::{Output, Table};
 
 /// Seconds of processor time that MiniMalloc (g++ -O3) took for its challenging instances at 1,048,576 bytes on the machine on which offsets were
 /// tried first, an AMD EPYC with two shared cores.
@@ -59,12 +59,8 @@ pub(crate) struct Args {
     /// MiniMalloc's program, which is run on what has a capacity.
     #[arg(long, value_name = "BINARY")]
     minimalloc: Option<PathBuf>,
-    /// How the table is printed.
-    #[arg(long, value_enum, default_value = "text")]
-    format: Form,
-    /// Replace the table `place` in this document.
-    #[arg(long, value_name = "FILE")]
-    write: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -74,11 +70,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 /// Places every file with every seed. Files that are not there are told, and are no failure.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let mut table = Table {
-        text_columns: 3,
-        header: &HEADER,
-        rows: Vec::new(),
-    };
+    let mut rows = Vec::new();
     for path in &args.paths {
         if !path.exists() {
             console::tell(&format!(
@@ -87,36 +79,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             ));
             continue;
         }
-        for file in files(path)? {
+        for file in files(path, &[".csv"])? {
             let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read `{}`", file.display()))?;
             let buffers = read_csv(&text).with_context(|| format!("`{}`", file.display()))?;
             if let Some(capacity) = capacity(&file) {
-                table.rows.push(row(args, &file, &buffers, Some(capacity))?);
+                rows.push(row(args, &file, &buffers, Some(capacity))?);
             }
-            table.rows.push(row(args, &file, &buffers, None)?);
+            rows.push(row(args, &file, &buffers, None)?);
         }
     }
-    if table.rows.is_empty() {
+    if rows.is_empty() {
         return Ok(());
     }
-    table.print(args.format);
-    if let Some(document) = &args.write {
-        document::replace_in(document, "place", &table.render(Form::Markdown))?;
-    }
-    Ok(())
-}
-
-/// The file, or those of a folder, by name.
-fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    if path.is_file() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let entries = std::fs::read_dir(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    let mut files: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
-    files.retain(|file| file.extension() == Some(OsStr::new("csv")));
-    files.sort();
-    ensure!(!files.is_empty(), "there is no `.csv` in `{}`", path.display());
-    Ok(files)
+    args.output.give("place", "", &Table::new(3, &HEADER, rows))
 }
 
 /// `A` and 1048576 of `A.1048576.csv`.
@@ -126,13 +101,8 @@ fn capacity(file: &Path) -> Option<u64> {
 }
 
 fn name(file: &Path) -> String {
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    match capacity(file) {
-        Some(_) => stem
-            .rsplit_once('.')
-            .map_or(stem.to_string(), |(name, _)| name.to_owned()),
-        None => stem.into_owned(),
-    }
+    // Without the capacity, the end of a name looks like another extension.
+    capacity(file).map_or_else(|| stem(file), |_| stem(Path::new(&stem(file))))
 }
 
 fn row(args: &Args, file: &Path, buffers: &BufferFile, capacity: Option<u64>) -> anyhow::Result<Vec<String>> {
@@ -146,16 +116,15 @@ fn row(args: &Args, file: &Path, buffers: &BufferFile, capacity: Option<u64>) ->
         trials.push((began.elapsed().as_secs_f64(), placed));
     }
     let load = load(&buffers.buffers);
-    let heights: Vec<u64> = trials
+    let heights = trials
         .iter()
-        .filter_map(|(_, placed)| placed.outcome.certificate.height)
-        .collect();
+        .filter_map(|(_, placed)| placed.outcome.certificate.height);
     let range = |values: &[String]| match values {
         [] => "-".to_owned(),
         [first, .., last] if first != last => format!("{first}..{last}"),
         [first, ..] => first.clone(),
     };
-    let mut sorted = heights.clone();
+    let mut sorted: Vec<u64> = heights.collect();
     sorted.sort_unstable();
     let shown: Vec<String> = sorted.iter().map(u64::to_string).collect();
     let above = |height: &u64| {
@@ -234,6 +203,7 @@ fn minimalloc(binary: &Path, file: &Path, capacity: u64) -> anyhow::Result<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Form;
 
     #[test]
     fn names_of_files_say_what_they_are_placed_within() {
@@ -251,8 +221,10 @@ mod tests {
             seeds: 2,
             time: 1.0,
             minimalloc: None,
-            format: Form::Text,
-            write: None,
+            output: Output {
+                format: Form::Text,
+                write: Vec::new(),
+            },
         };
         let lowest = row(&args, Path::new("x.csv"), &buffers, None).unwrap();
         assert_eq!(lowest[..7], ["x", "lowest", "load", "2", "100", "100", "0.00 %"]);

@@ -13,10 +13,9 @@ use remat_files::OutputFile;
 use serde::{Deserialize, Serialize};
 
 use crate::console;
-use crate::document::replace_in;
-use crate::layered::{Layered, Skips};
+use crate::layered::{LayeredGraph, SKIPPED};
 use crate::measure::{Effort, measure};
-use crate::table::{Form, Table};
+use crate::table::{Output, Table};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -36,19 +35,11 @@ pub(crate) struct Args {
     solver: String,
     #[command(flatten)]
     effort: Effort,
-    /// How far edges of the graphs skip levels: `uniform` or `geometric:MEAN`. By default as far, in the mean, as in the published graph
-    /// of 1,000 nodes: were it any distance, as there, more and more values would have to stay as graphs grow.
-    #[arg(long, value_name = "DIST", default_value_t = Skips::Geometric(11.0))]
-    skips: Skips,
     /// Seed of the graphs.
     #[arg(long, value_name = "N", default_value_t = 0)]
     graph_seed: u64,
-    /// Form of the table.
-    #[arg(long, value_name = "FORM", default_value = "text")]
-    format: Form,
-    /// Also write the table into this document, between its marks.
-    #[arg(long, value_name = "DOCUMENT")]
-    write: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
     /// Measure this graph in this process, and print what was found for the process that asked.
     #[arg(long, value_name = "GRAPH", hide = true)]
     one: Option<PathBuf>,
@@ -97,28 +88,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         std::fs::remove_file(&path)?;
     }
     let points = points?;
-    let table = Table {
-        text_columns: 0,
-        header: HEADER,
-        rows: points.iter().map(row).collect(),
-    };
-    let fit = describe_fit(&points);
-    table.print(args.format);
-    print_line(&fit);
-    if let Some(document) = &args.write {
-        let Effort { time, threads, seed } = args.effort;
-        let time = time.as_secs_f64();
-        let how = format!(
-            "`{}`, budget {}, {time} s, {threads} thread(s), seed {seed}; graphs of seed {}, skips {}.\n\n",
-            args.solver, args.budget, args.graph_seed, args.skips
-        );
-        replace_in(
-            document,
-            "scaling",
-            &format!("{how}{}\n{fit}\n", table.render(Form::Markdown)),
-        )?;
-    }
-    Ok(())
+    let how = format!(
+        "`{}`, budget {}, {}; graphs of seed {}, skips geometric:{SKIPPED}.\n\n{}\n\n",
+        args.solver,
+        args.budget,
+        args.effort,
+        args.graph_seed,
+        describe_fit(&points)
+    );
+    print_line(&how);
+    let rows = points.iter().map(row).collect();
+    args.output.give("scaling", &how, &Table::new(0, HEADER, rows))
 }
 
 fn print_line(text: &str) {
@@ -127,11 +107,7 @@ fn print_line(text: &str) {
 
 /// Makes the graph and has another process measure it.
 fn in_own_process(nodes: usize, path: &Path, args: &Args) -> anyhow::Result<Point> {
-    let shape = Layered {
-        skips: args.skips,
-        ..Layered::new(nodes, None, None, args.graph_seed)
-    };
-    let graph = shape.generate()?;
+    let graph = LayeredGraph::new(nodes, args.graph_seed)?;
     let written = || format!("cannot write `{}`", path.display());
     let mut out = OutputFile::create(path).with_context(written)?;
     graph

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use plotters::prelude::*;
 
-use crate::legend::{self, Area, HEAD, LABELS, MARGIN, Sample, tick};
+use crate::legend::{self, Area, HEAD, LABELS, MARGIN, Sample};
 use crate::{DrawError, DrawResult, svg};
 
 /// Width and height in pixels.
@@ -120,20 +120,8 @@ fn draw(area: &Area<'_>, title: &str, block: &BlockChart) -> Result<Frame, Box<d
     draw_head(&head, title, block)?;
     let (unit, scale) = legend::unit(block.bytes);
     let (right, top) = (block.steps.max(1) as f64, block.bytes.max(1) as f64 / scale as f64);
-    let mut chart = ChartBuilder::on(&body)
-        .margin(MARGIN)
-        .x_label_area_size(40)
-        .y_label_area_size(LABELS)
-        .build_cartesian_2d(0.0..right, 0.0..top)?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .x_desc("step")
-        .y_desc(format!("offset in the block, {unit}"))
-        .x_label_formatter(&tick)
-        .y_label_formatter(&tick)
-        .label_style(("sans-serif", 14))
-        .draw()?;
+    let names = ("step", &*format!("offset in the block, {unit}"));
+    let chart = legend::axes(&body, (right, top), names)?;
     let (left, bottom) = chart.backend_coord(&(0.0, 0.0));
     let (end, upper) = chart.backend_coord(&(right, top));
     Ok(Frame {
@@ -145,13 +133,7 @@ fn draw(area: &Area<'_>, title: &str, block: &BlockChart) -> Result<Frame, Box<d
 }
 
 fn draw_head(area: &Area<'_>, title: &str, block: &BlockChart) -> DrawResult {
-    let middle = i32::try_from(SIZE.0 / 2)?;
-    let centered = plotters::style::text_anchor::Pos::new(
-        plotters::style::text_anchor::HPos::Center,
-        plotters::style::text_anchor::VPos::Top,
-    );
-    let style = TextStyle::from(("sans-serif", 20).into_font()).pos(centered);
-    area.draw(&Text::new(title.to_owned(), (middle, 12), style))?;
+    legend::title(area, title, SIZE.0)?;
     let mut x = i32::try_from(LABELS + MARGIN)?;
     for by in TakenBy::ALL {
         if block.taken.iter().any(|taken| taken.by == by) {

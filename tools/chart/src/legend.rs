@@ -1,7 +1,9 @@
 //! Names beside samples of what they name.
 
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// Height of a title with a list of names below it.
 pub(crate) const HEAD: u32 = 70;
@@ -22,6 +24,9 @@ const LETTER: i32 = 8;
 
 /// An area of pixels.
 pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// A chart in an area.
+pub(crate) type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// What drawing comes to.
 pub(crate) type DrawResult = Result<(), Box<dyn std::error::Error>>;
@@ -53,6 +58,37 @@ pub(crate) fn entry(area: &Area<'_>, (x, y): (i32, i32), text: &str, sample: Sam
         ("sans-serif", FONT),
     ))?;
     Ok(())
+}
+
+/// A title in the middle above everything, `width` pixels wide.
+pub(crate) fn title(area: &Area<'_>, title: &str, width: u32) -> DrawResult {
+    let centered = Pos::new(HPos::Center, VPos::Top);
+    let style = TextStyle::from(("sans-serif", 20).into_font()).pos(centered);
+    area.draw(&Text::new(title.to_owned(), (i32::try_from(width / 2)?, 12), style))?;
+    Ok(())
+}
+
+/// A chart from 0 on, with its axes and what they are of.
+pub(crate) fn axes<'a>(
+    area: &Area<'a>,
+    (right, top): (f64, f64),
+    (x, y): (&str, &str),
+) -> Result<Chart<'a>, Box<dyn std::error::Error>> {
+    let mut chart = ChartBuilder::on(area)
+        .margin(MARGIN)
+        .x_label_area_size(40)
+        .y_label_area_size(LABELS)
+        .build_cartesian_2d(0.0..right, 0.0..top)?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .x_desc(x)
+        .y_desc(y)
+        .x_label_formatter(&tick)
+        .y_label_formatter(&tick)
+        .label_style(("sans-serif", 14))
+        .draw()?;
+    Ok(chart)
 }
 
 /// How far to the right the next entry of a row stands.

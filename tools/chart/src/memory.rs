@@ -47,20 +47,8 @@ fn draw(area: &Area<'_>, curves: &[StepCurve], budget: Option<u64>) -> DrawResul
     }
     let steps = curves.iter().map(|curve| curve.bytes.len()).max().unwrap_or(0).max(1);
     let top = if highest == 0 { 1.0 } else { scaled(highest) * 1.05 };
-    let mut chart = ChartBuilder::on(&body)
-        .margin(MARGIN)
-        .x_label_area_size(40)
-        .y_label_area_size(LABELS)
-        .build_cartesian_2d(0.0..steps as f64, 0.0..top)?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .x_desc("step")
-        .y_desc(format!("memory, {unit}"))
-        .x_label_formatter(&tick)
-        .y_label_formatter(&tick)
-        .label_style(("sans-serif", 14))
-        .draw()?;
+    let names = ("step", &*format!("memory, {unit}"));
+    let mut chart = legend::axes(&body, (steps as f64, top), names)?;
     for (curve, color) in lines() {
         let corners = curve.bytes.iter().enumerate().flat_map(|(step, &bytes)| {
             let value = scaled(bytes);

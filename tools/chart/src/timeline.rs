@@ -105,17 +105,7 @@ fn draw(area: &Area<'_>, title: &str, timeline: &Timeline) -> DrawResult {
 
 /// The title, and the names of what there is.
 fn draw_head(area: &Area<'_>, title: &str, timeline: &Timeline) -> DrawResult {
-    let middle = i32::try_from(SIZE.0 / 2)?;
-    let font = ("sans-serif", 20).into_font();
-    let centered = plotters::style::text_anchor::Pos::new(
-        plotters::style::text_anchor::HPos::Center,
-        plotters::style::text_anchor::VPos::Top,
-    );
-    area.draw(&Text::new(
-        title.to_owned(),
-        (middle, 12),
-        TextStyle::from(font).pos(centered),
-    ))?;
+    legend::title(area, title, SIZE.0)?;
     let mut x = i32::try_from(LABELS + MARGIN)?;
     let mut name = |text: &str, sample| {
         let place = (x, 54);
@@ -178,20 +168,9 @@ fn draw_memory(area: &Area<'_>, timeline: &Timeline, last: f64, right: f64) -> D
     let most = peak.map(|(_, bytes)| bytes).into_iter().chain(timeline.budget);
     let top = most.fold(0.0, f64::max) * 1.08;
     let top = if top > 0.0 { top } else { 1.0 };
-    let mut chart = ChartBuilder::on(area)
-        .margin(MARGIN)
-        .x_label_area_size(40)
-        .y_label_area_size(LABELS)
-        .build_cartesian_2d(0.0..right, 0.0..top)?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .x_desc(format!("time, {}", timeline.time_unit))
-        .y_desc(format!("memory, {}", timeline.memory_unit))
-        .x_label_formatter(&tick)
-        .y_label_formatter(&tick)
-        .label_style(("sans-serif", 14))
-        .draw()?;
+    let (time, memory) = (&timeline.time_unit, &timeline.memory_unit);
+    let names = (&*format!("time, {time}"), &*format!("memory, {memory}"));
+    let mut chart = legend::axes(area, (right, top), names)?;
     let next = timeline.memory.iter().skip(1).map(|&(time, _)| time).chain([last]);
     let steps = timeline.memory.iter().zip(next);
     let corners = steps.flat_map(|(&(from, bytes), to)| [(from, bytes), (to, bytes)]);

@@ -42,6 +42,11 @@ impl Source {
             && code.is_some_and(|rest| rest.starts_with("/src/"))
     }
 
+    /// Whether it is this file, or lies in this folder, whose path ends with a slash.
+    pub(crate) fn is_at(&self, path: &str) -> bool {
+        self.path == path || path.ends_with('/') && self.path.starts_with(path)
+    }
+
     /// Whether the whole file is tests.
     pub(crate) fn is_test(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);
@@ -78,12 +83,6 @@ impl Source {
         };
         self.text.lines().map(line).collect()
     }
-}
-
-/// Whether `call` stands in `line` at the start of a word.
-pub(crate) fn has_word(line: &str, call: &str) -> bool {
-    let starts = |at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-    line.match_indices(call).any(|(at, _)| starts(at))
 }
 
 /// A broken rule.

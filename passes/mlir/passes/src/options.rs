@@ -120,11 +120,8 @@ impl PlaceOptions {
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         match name {
             "block" => {
-                self.source = match value {
-                    "alloc" => BlockSource::Allocated,
-                    "argument" => BlockSource::Argument,
-                    _ => return Err(wrong(name, format!("`{value}` is neither `alloc` nor `argument`"))),
-                }
+                let sources = [("alloc", BlockSource::Allocated), ("argument", BlockSource::Argument)];
+                self.source = one_of(name, value, &sources)?;
             }
             "time-limit" => self.time_limit = duration(name, value)?,
             "step-limit" => self.step_limit = Some(number(name, value)?),
@@ -183,11 +180,8 @@ impl PassOptions {
             }
             "seed" => self.seed = number(name, value)?,
             "order" => {
-                self.model.load.order = Some(match value {
-                    "free" => OrderMode::Free,
-                    "fixed" => OrderMode::Fixed,
-                    _ => return Err(because(format!("`{value}` is neither `free` nor `fixed`"))),
-                });
+                let orders = [("free", OrderMode::Free), ("fixed", OrderMode::Fixed)];
+                self.model.load.order = Some(one_of(name, value, &orders)?);
             }
             "max-computes" => {
                 let most = number(name, value)?;
@@ -196,12 +190,12 @@ impl PassOptions {
                     Some(most.ok_or_else(|| because(format!("`{value}` is not a number from 1 to 4294967295")))?);
             }
             "paging" => {
-                let mode = match value {
-                    "off" => None,
-                    "sync" => Some(PagingMode::Sync),
-                    "dma" => Some(PagingMode::Dma),
-                    _ => return Err(because(format!("`{value}` is none of `off`, `sync` and `dma`"))),
-                };
+                let modes = [
+                    ("off", None),
+                    ("sync", Some(PagingMode::Sync)),
+                    ("dma", Some(PagingMode::Dma)),
+                ];
+                let mode = one_of(name, value, &modes)?;
                 self.model.load.second_memory = mode.map(|mode| SecondMemory::Used { mode, capacity: None });
             }
             "tier-capacity" => {
@@ -212,12 +206,12 @@ impl PassOptions {
                 *capacity = Some(bytes);
             }
             "objective" => {
-                self.goal.objective = match value {
-                    "time" => Objective::Time,
-                    "energy" => Objective::Energy,
-                    "peak" => Objective::Peak,
-                    _ => return Err(because(format!("`{value}` is none of `time`, `energy` and `peak`"))),
-                }
+                let objectives = [
+                    ("time", Objective::Time),
+                    ("energy", Objective::Energy),
+                    ("peak", Objective::Peak),
+                ];
+                self.goal.objective = one_of(name, value, &objectives)?;
             }
             "deadline" => {
                 let deadline = value.parse();
@@ -225,15 +219,16 @@ impl PassOptions {
                     Some(deadline.map_err(|error: remat::plan::QuantityError| because(error.to_string()))?);
             }
             "fission" => {
-                self.fission = match value {
-                    "off" => None,
-                    "exact" => Some(FissionRequest::EXACT),
-                    "any" => Some(FissionRequest {
-                        exactness: Exactness::Any,
-                        ..FissionRequest::EXACT
-                    }),
-                    _ => return Err(because(format!("`{value}` is none of `off`, `exact` and `any`"))),
-                }
+                let any = FissionRequest {
+                    exactness: Exactness::Any,
+                    ..FissionRequest::EXACT
+                };
+                let requests = [
+                    ("off", None),
+                    ("exact", Some(FissionRequest::EXACT)),
+                    ("any", Some(any)),
+                ];
+                self.fission = one_of(name, value, &requests)?;
             }
             "tiles" => {
                 let numbers = value
@@ -277,6 +272,22 @@ fn wrong(name: &str, why: String) -> OptionError {
     }
 }
 
+/// What a word stands for.
+fn one_of<T: Clone>(name: &str, value: &str, words: &[(&str, T)]) -> Result<T, OptionError> {
+    let found = words.iter().find(|(word, _)| *word == value);
+    found.map(|(_, meaning)| meaning.clone()).ok_or_else(|| {
+        let words: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+        wrong(
+            name,
+            match words.as_slice() {
+                [one, other] => format!("`{value}` is neither {one} nor {other}"),
+                [first @ .., last] => format!("`{value}` is none of {} and {last}", first.join(", ")),
+                [] => format!("`{value}` has no meaning"),
+            },
+        )
+    })
+}
+
 fn number(name: &str, value: &str) -> Result<u64, OptionError> {
     value
         .trim()
@@ -293,11 +304,12 @@ fn duration(name: &str, value: &str) -> Result<Duration, OptionError> {
 }
 
 fn truth(name: &str, value: &str) -> Result<bool, OptionError> {
-    match value {
-        "true" | "1" => Ok(true),
-        "false" | "0" => Ok(false),
-        _ => Err(wrong(name, format!("`{value}` is neither `true` nor `false`"))),
-    }
+    let value = match value {
+        "1" => "true",
+        "0" => "false",
+        word => word,
+    };
+    one_of(name, value, &[("true", true), ("false", false)])
 }
 
 #[cfg(test)]

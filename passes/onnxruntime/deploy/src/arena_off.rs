@@ -5,33 +5,36 @@
 //! within the limit, that is: beside the original model, where nothing is set.
 
 use remat_onnxruntime_observe::no_larger_growth;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::deployment::Deployment;
+use crate::peaks::BeforeAfter;
 
 /// Nanoseconds for each MiB that the system hands out for the first time, where that was not measured: 1 us for a page of 4 KiB.
 const FRESH_NS_PER_MIB: u64 = 256_000;
 
-/// A file with memory arena and memory pattern off, beside the same file where nothing is set.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// A written model with memory arena and memory pattern off, beside the same model in a default session.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct ArenaOff {
-    /// How much lower the heap peak of the first run is, in bytes.
+    /// How much lower the heap peak of the first run is.
     pub saved_bytes: u64,
-    /// Time beyond the original model where nothing is set, in per cent.
+    /// Time beyond the original in a default session, in per cent.
     pub overhead_percent: f64,
-    /// Whether that was measured; else it is predicted.
+    /// Whether that was measured; else it is estimated.
     pub is_measured: bool,
     /// The most that it may be, in per cent, where there is a limit.
     pub most_percent: Option<f64>,
-    /// By how many bytes the process grows with the file where nothing is set, and with the arena off, where that was measured.
-    pub growth: Option<(u64, u64)>,
+    /// Growth of the process in a default session, and with the arena off; absent where it was not measured.
+    pub growth: Option<BeforeAfter>,
 }
 
 impl ArenaOff {
     /// Whether the process grows by more than where nothing is set; `None` where that is not known.
     #[must_use]
     pub fn grows(&self) -> Option<bool> {
-        let (stock, off) = self.growth?;
-        Some(off > no_larger_growth(stock))
+        let growth = self.growth?;
+        Some(growth.after_bytes > no_larger_growth(growth.before_bytes))
     }
 
     /// Whether the added time is beyond the limit.
@@ -53,7 +56,7 @@ impl Deployment {
     #[must_use]
     pub fn arena_off_overhead_percent(&self) -> f64 {
         let measured = self.check.as_ref();
-        let price = measured.map_or(FRESH_NS_PER_MIB, |check| check.fresh_ns_per_mib);
+        let price = measured.map_or(FRESH_NS_PER_MIB, |check| check.allocation_ns_per_mib);
         let run = measured.map_or(self.model.baseline().duration, |check| check.before_ns);
         self.solution.overhead.percent() + faults_percent(self.prediction.fresh_bytes, price, run)
     }
@@ -62,7 +65,7 @@ impl Deployment {
     #[must_use]
     pub fn arena_off(&self) -> Option<ArenaOff> {
         let check = self.check.as_ref()?;
-        let (exact, stock) = check.after.exact.zip(check.after.stock)?;
+        let (exact, stock) = check.after.arena_off.zip(check.after.first_run)?;
         let measured = check.arena_off_ratio().map(|ratio| 100.0 * (ratio - 1.0));
         let [off, on] = check.after.growth();
         (stock > exact).then(|| ArenaOff {

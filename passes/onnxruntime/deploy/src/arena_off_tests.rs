@@ -2,26 +2,33 @@ use super::*;
 
 const MIB: u64 = 1 << 20;
 
+const fn growth(before: u64, after: u64) -> Option<BeforeAfter> {
+    Some(BeforeAfter {
+        before_bytes: before * MIB,
+        after_bytes: after * MIB,
+    })
+}
+
 const GOOD: ArenaOff = ArenaOff {
     saved_bytes: 25 * MIB,
     overhead_percent: 4.0,
     is_measured: true,
     most_percent: Some(5.0),
-    growth: Some((60 * MIB, 41 * MIB)),
+    growth: growth(60, 41),
 };
 
 #[test]
 fn a_setting_in_which_the_process_grows_is_not_recommended() {
     assert!(GOOD.is_recommended());
     let larger = ArenaOff {
-        growth: Some((60 * MIB, 156 * MIB)),
+        growth: growth(60, 156),
         ..GOOD
     };
     assert_eq!((larger.grows(), larger.is_recommended()), (Some(true), false));
     let unknown = ArenaOff { growth: None, ..GOOD };
     assert!(!unknown.is_recommended());
     let alike = ArenaOff {
-        growth: Some((60 * MIB, 62 * MIB)),
+        growth: growth(60, 62),
         ..GOOD
     };
     assert!(alike.is_recommended());

@@ -16,36 +16,38 @@ const TOLERANCE_BYTES: u64 = 500_000;
 const BRANCH_SHARE: u64 = 50;
 
 /// How the outputs of two models compare.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Outputs {
     /// Bit by bit the same.
+    #[default]
     Identical,
     /// Not compared, because sums may be rounded in another order.
     MayRoundOtherwise,
 }
 
-/// Two models, measured under every optimization and the default order.
+/// The original and what was written, measured under every optimization and the default order.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "MeasuredRecord")]
 pub struct Check {
-    /// The model as it came.
+    /// The original.
     pub before: Measured,
     /// What was written.
     pub after: Measured,
-    /// Time of the written model over that of the original model, where nothing is set: median of runs in turns. Absent where there was
-    /// no time for them.
+    /// Time of the written model over that of the original in a default session: median of runs in turns. Absent where there was no time for
+    /// them.
     pub time_ratio: Option<f64>,
-    /// The same with arena and pattern off, where every buffer is fresh memory.
-    pub exact_time_ratio: Option<f64>,
-    /// Median time of the original model, in nanoseconds: in turns where nothing is set, or else with arena and pattern off.
+    /// The same with arena and pattern off, where every buffer is allocated anew.
+    pub arena_off_time_ratio: Option<f64>,
+    /// Median time of the original, in nanoseconds: in turns in a default session, or else with arena and pattern off.
     pub before_ns: u64,
     /// The same with arena and pattern off, in turns. Absent where there was no time for them.
-    pub exact_before_ns: Option<u64>,
+    pub arena_off_before_ns: Option<u64>,
     /// Nanoseconds for each MiB that the system hands out for the first time: mapping, faults and giving it back.
-    pub fresh_ns_per_mib: u64,
+    pub allocation_ns_per_mib: u64,
     /// On how many inputs bits were compared.
     pub seeds: usize,
     /// How the outputs compare.
+    #[serde(skip)]
     pub outputs: Outputs,
     /// What came of runs at other sizes of the dimensions that the file leaves free; absent where there are none.
     pub sizes: Option<SizesCompared>,
@@ -73,17 +75,17 @@ pub(crate) fn calibrate(prediction: &mut Prediction, measured: &Measured) {
             .filter(|&measured| measured > close(*predicted))
             .unwrap_or(*predicted);
     };
-    put_right(&mut prediction.peak_bytes, measured.exact);
-    put_right(&mut prediction.arena_bytes, measured.stock);
-    put_right(&mut prediction.arena_steady_bytes, measured.stock_steady);
+    put_right(&mut prediction.peak_bytes, measured.arena_off);
+    put_right(&mut prediction.arena_bytes, measured.first_run);
+    put_right(&mut prediction.arena_steady_bytes, measured.later_runs);
     prediction.calibration_bytes = prediction.peak_bytes - simulated;
 }
 
 /// Predicts what was measured, for a file in which the runtime fuses nodes when it loads it: of that the simulation knows nothing.
 pub(crate) fn replace(prediction: &mut Prediction, measured: &Measured) {
-    prediction.peak_bytes = measured.exact.unwrap_or(prediction.peak_bytes);
-    prediction.arena_bytes = measured.stock.unwrap_or(prediction.arena_bytes);
-    prediction.arena_steady_bytes = measured.stock_steady.unwrap_or(prediction.arena_steady_bytes);
+    prediction.peak_bytes = measured.arena_off.unwrap_or(prediction.peak_bytes);
+    prediction.arena_bytes = measured.first_run.unwrap_or(prediction.arena_bytes);
+    prediction.arena_steady_bytes = measured.later_runs.unwrap_or(prediction.arena_steady_bytes);
 }
 
 impl Check {
@@ -91,8 +93,8 @@ impl Check {
     #[must_use]
     pub fn arena_off_ratio(&self) -> Option<f64> {
         self.time_ratio?;
-        let before = self.exact_before_ns? as f64 / self.before_ns.max(1) as f64;
-        Some(self.exact_time_ratio? * before)
+        let before = self.arena_off_before_ns? as f64 / self.before_ns.max(1) as f64;
+        Some(self.arena_off_time_ratio? * before)
     }
 
     /// Whether the measured time exceeds that of the original model by at most so many millionths, where nothing is set.
@@ -104,14 +106,14 @@ impl Check {
     /// How far the measured peak lies above the predicted one, where that is more than the model of the runtime leaves out and more than
     /// the calibration `margin`.
     pub(crate) fn beyond(&self, predicted: &Prediction, margin: u64) -> Option<u64> {
-        let measured = self.after.exact?;
+        let measured = self.after.arena_off?;
         let beyond = measured.saturating_sub(predicted.peak_bytes);
         (measured > tolerated(predicted.peak_bytes + margin)).then_some(beyond)
     }
 
     /// The same where the measured peak exceeds a budget that the predicted one keeps.
     pub(crate) fn beyond_budget(&self, predicted: &Prediction, budget: u64) -> Option<u64> {
-        let measured = self.after.exact?;
+        let measured = self.after.arena_off?;
         (measured > budget && predicted.peak_bytes <= budget).then(|| measured - predicted.peak_bytes)
     }
 

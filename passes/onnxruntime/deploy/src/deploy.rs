@@ -422,7 +422,7 @@ impl<'c, 'a> Deploying<'c, 'a> {
             lowering: lowered.report,
             prediction,
             check,
-            offer: None,
+            lower_level_result: None,
             padding: self.models.padding.filter(|_| has_blocks),
             left_out: clock.left_out(),
         })

@@ -48,17 +48,17 @@ impl Measures for Scripted {
         self.seen.borrow_mut().push(proto.clone());
         let (bits, peak) = (self.verdict)(&proto, place)?;
         let peaks = |exact| Measured {
-            exact: Some(exact),
+            arena_off: Some(exact),
             ..Measured::default()
         };
         let check = Check {
             before: peaks(self.original),
             after: peaks(peak),
             time_ratio: None,
-            exact_time_ratio: None,
+            arena_off_time_ratio: None,
             before_ns: 1,
-            exact_before_ns: None,
-            fresh_ns_per_mib: 1,
+            arena_off_before_ns: None,
+            allocation_ns_per_mib: 1,
             seeds: 1,
             outputs,
             sizes: None,

@@ -12,18 +12,17 @@ use crate::clock::LeftOut;
 use crate::error::Rejected;
 use crate::layout::Padding;
 use crate::original::data_decides;
-use crate::peaks::Missed;
+use crate::peaks::{BeforeAfter, Missed};
 use crate::strategy::Strategy;
 
-/// What a file takes at another level. Its bits are those of the model at that level.
+/// What a file takes at a lower level, with the memory arena off. Its bits are those of the original at that level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-pub struct Offer {
+pub struct LowerLevelResult {
     /// The level.
     pub level: OptimizationLevel,
-    /// Peak of the original model at that level in bytes, with the memory arena off.
-    pub before: u64,
-    /// Peak of the file.
-    pub after: u64,
+    /// Peaks at that level.
+    #[serde(flatten)]
+    pub peak: BeforeAfter,
 }
 
 /// A model on its way to the runtime, and what is known of it.
@@ -53,7 +52,7 @@ pub struct Deployment {
     /// What was measured.
     pub check: Option<Check>,
     /// A lower level at which a file gains, where none gains at the one that was asked for.
-    pub offer: Option<Offer>,
+    pub lower_level_result: Option<LowerLevelResult>,
     /// What fills the memory because the runtime keeps it in blocks of channels, where that is so for what is written.
     pub padding: Option<Padding>,
     /// What there was no time for.
@@ -64,7 +63,7 @@ impl Deployment {
     /// The predicted peak, in bytes, where the measured one exceeds it by more than the model of the runtime leaves out.
     #[must_use]
     pub fn exceeded_prediction(&self) -> Option<u64> {
-        let measured = self.check.as_ref().and_then(|check| check.after.exact)?;
+        let measured = self.check.as_ref().and_then(|check| check.after.arena_off)?;
         let predicted = self.prediction.peak_bytes;
         (measured > tolerated(predicted)).then_some(predicted)
     }
@@ -79,7 +78,7 @@ impl Deployment {
     /// Whether the peak of the first run with the memory arena was measured.
     #[must_use]
     pub fn arena_is_measured(&self) -> bool {
-        self.check.as_ref().is_some_and(|check| check.after.stock.is_some())
+        self.check.as_ref().is_some_and(|check| check.after.first_run.is_some())
     }
 
     /// Whether the peak of later runs with the memory arena was measured.
@@ -87,6 +86,6 @@ impl Deployment {
     pub fn arena_steady_is_measured(&self) -> bool {
         self.check
             .as_ref()
-            .is_some_and(|check| check.after.stock_steady.is_some())
+            .is_some_and(|check| check.after.later_runs.is_some())
     }
 }

@@ -56,7 +56,7 @@ pub(crate) struct Rank {
 impl KnownFile {
     /// Its peak with the memory arena off, which budgets are about, and whether that was measured: else it is predicted.
     pub(crate) fn takes(&self) -> (u64, bool) {
-        let measured = self.check.as_ref().and_then(|check| check.after.exact);
+        let measured = self.check.as_ref().and_then(|check| check.after.arena_off);
         (
             measured.unwrap_or(self.planned.prediction.peak_bytes),
             measured.is_some(),
@@ -158,7 +158,7 @@ impl KnownFile {
     /// Why it does not do with the arena off: it takes more than the original model, or in a branch more than outside of it.
     fn higher_without_arena(&self, context: &Context<'_, '_>) -> Option<HigherPeak> {
         let check = self.check.as_ref()?;
-        let after = check.after.exact?;
+        let after = check.after.arena_off?;
         let higher = |before: u64, highest: u64, basis| {
             (after > highest).then_some(HigherPeak {
                 which: Peak::ArenaOff,
@@ -167,7 +167,7 @@ impl KnownFile {
                 after,
             })
         };
-        let original = check.before.exact.filter(|_| context.must_be_lower());
+        let original = check.before.arena_off.filter(|_| context.must_be_lower());
         let than_original = original.and_then(|before| higher(before, no_higher(before), Basis::Measured));
         let outside = Some(self.planned.prediction.peak_bytes).filter(|_| self.planned.lowered.report.in_branch);
         than_original.or_else(|| {

@@ -60,13 +60,13 @@ pub use arena_off::ArenaOff;
 pub use check::{Check, Outputs};
 pub use clock::LeftOut;
 pub use deploy::deploy;
-pub use deployment::{Deployment, Offer};
+pub use deployment::{Deployment, LowerLevelResult};
 pub use error::{DeployError, Rejected, Rejection};
 pub use layout::Padding;
 pub use offer::offer;
 pub use open::{open_for_plan, order_for_plan, padding};
 pub use original::{open_model, with_baseline};
-pub use peaks::{Basis, Growth, HigherPeak, Measured, Missed, Peak};
+pub use peaks::{Basis, BeforeAfter, Growth, HigherPeak, Measured, Missed, Peak};
 pub use remat_onnxruntime_lower::{OrderHint, Shapes};
 pub use remat_onnxruntime_observe::{
     ArenaCase, ArenaCaseReport, ArenaPlanError, ArenaPlanRequest, ArenaPlanned, ProfileRequest, Setting, SettingBytes,

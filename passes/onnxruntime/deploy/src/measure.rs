@@ -285,7 +285,8 @@ impl<'b, 'a> Original<'b, 'a> {
         }
         match self.in_turns(written, &self.bench.exact(), 6)? {
             Some(times) => {
-                (check.exact_time_ratio, check.exact_before_ns) = (Some(times.ratio), Some(times.base_median_ns));
+                (check.arena_off_time_ratio, check.arena_off_before_ns) =
+                    (Some(times.ratio), Some(times.base_median_ns));
             }
             None => clock.leave_out(LeftOut::ExactTimes),
         }
@@ -334,10 +335,10 @@ impl Measures for Original<'_, '_> {
             before: Measured::of_exact(&self.exact),
             after: Measured::of_exact(&after),
             time_ratio: None,
-            exact_time_ratio: None,
+            arena_off_time_ratio: None,
             before_ns: self.exact.median_ns,
-            exact_before_ns: None,
-            fresh_ns_per_mib: self.exact.fresh_ns_per_mib.min(after.fresh_ns_per_mib),
+            arena_off_before_ns: None,
+            allocation_ns_per_mib: self.exact.fresh_ns_per_mib.min(after.fresh_ns_per_mib),
             seeds: after.outputs.len().min(self.exact.outputs.len()),
             outputs,
             sizes: None,

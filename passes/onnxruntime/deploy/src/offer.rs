@@ -6,7 +6,7 @@ use remat_onnxruntime_run::{Host, OptimizationLevel};
 use remat_solve::SolveControl;
 
 use crate::error::Rejection;
-use crate::{DeployRequest, Deployment, Offer, deploy};
+use crate::{BeforeAfter, DeployRequest, Deployment, LowerLevelResult, deploy};
 
 /// A file gains if it takes no more than this share of the peak of the original model, in thousandths.
 const GAINS_PERMILLE: u128 = 950;
@@ -18,7 +18,7 @@ pub fn offer(
     request: &DeployRequest<'_>,
     host: Option<&Host>,
     control: &SolveControl<'_>,
-) -> Option<Offer> {
+) -> Option<LowerLevelResult> {
     let level = OptimizationLevel::Extended;
     let has_other_bits = |rejection: &Rejection| matches!(rejection, Rejection::OutputDiffers { .. });
     let is_bits = found.rejected.iter().any(|one| has_other_bits(&one.reason));
@@ -33,16 +33,19 @@ pub fn offer(
     };
     let found = deploy(&lower, host, control);
     let found = found.inspect_err(|why| tracing::info!(%level, "a lower level gives nothing: {why}"));
-    let (before, after) = peaks(&found.ok()?).filter(|&peaks| gains(peaks))?;
-    Some(Offer { level, before, after })
+    let peak = peaks(&found.ok()?).filter(|&peaks| gains(peaks))?;
+    Some(LowerLevelResult { level, peak })
 }
 
 /// The measured peaks of the original model and of what was written.
-fn peaks(found: &Deployment) -> Option<(u64, u64)> {
+fn peaks(found: &Deployment) -> Option<BeforeAfter> {
     let check = found.check.as_ref()?;
-    check.before.exact.zip(check.after.exact)
+    Some(BeforeAfter {
+        before_bytes: check.before.arena_off?,
+        after_bytes: check.after.arena_off?,
+    })
 }
 
-fn gains((before, after): (u64, u64)) -> bool {
-    u128::from(after) * 1_000 <= u128::from(before) * GAINS_PERMILLE
+fn gains(peaks: BeforeAfter) -> bool {
+    u128::from(peaks.after_bytes) * 1_000 <= u128::from(peaks.before_bytes) * GAINS_PERMILLE
 }

@@ -31,21 +31,31 @@ pub(crate) fn no_higher(before: u64) -> u64 {
 
 /// Peaks of a model, in bytes above what is live before a run; absent where they cannot be measured.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Peaks")]
 pub struct Measured {
-    /// Memory arena and memory pattern off.
-    pub exact: Option<u64>,
-    /// Arena and pattern on, as they are where nothing is set: the first run.
-    pub stock: Option<u64>,
-    /// The same: later runs.
-    pub stock_steady: Option<u64>,
+    /// Heap with memory arena and memory pattern off.
+    pub arena_off: Option<u64>,
+    /// Heap in the first run of a default session.
+    pub first_run: Option<u64>,
+    /// The same in later runs.
+    pub later_runs: Option<u64>,
     /// By how much the process grew in the first run, arena and pattern off.
-    pub exact_resident_first_bytes: Option<u64>,
-    /// The same: later runs.
-    pub exact_resident_later_bytes: Option<u64>,
-    /// By how much the process grew in the first run where nothing is set.
+    pub arena_off_resident_first_bytes: Option<u64>,
+    /// The same in later runs.
+    pub arena_off_resident_later_bytes: Option<u64>,
+    /// By how much the process grew in the first run of a default session.
     pub resident_first_bytes: Option<u64>,
-    /// The same: later runs.
+    /// The same in later runs.
     pub resident_later_bytes: Option<u64>,
+}
+
+/// Bytes of the original and of what was made of it, by one measure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct BeforeAfter {
+    /// Of the original.
+    pub before_bytes: u64,
+    /// Of what was made of it.
+    pub after_bytes: u64,
 }
 
 impl Measured {
@@ -54,8 +64,8 @@ impl Measured {
         type Highest = fn(u64) -> u64;
         let (first, later) = (before.resident_first_bytes, before.resident_later_bytes);
         let runs: [(Peak, Option<u64>, Option<u64>, Highest); 4] = [
-            (Peak::FirstRun, before.stock, self.stock, no_higher),
-            (Peak::LaterRuns, before.stock_steady, self.stock_steady, no_higher),
+            (Peak::FirstRun, before.first_run, self.first_run, no_higher),
+            (Peak::LaterRuns, before.later_runs, self.later_runs, no_higher),
             (Peak::ProcessFirst, first, self.resident_first_bytes, no_more_growth),
             (Peak::ProcessLater, later, self.resident_later_bytes, no_more_growth),
         ];
@@ -74,9 +84,9 @@ impl Measured {
     /// known of both.
     pub(crate) fn is_lower(&self, before: &Self) -> Option<bool> {
         let peaks = [
-            (before.exact, self.exact),
-            (before.stock, self.stock),
-            (before.stock_steady, self.stock_steady),
+            (before.arena_off, self.arena_off),
+            (before.first_run, self.first_run),
+            (before.later_runs, self.later_runs),
         ];
         let mut known = peaks
             .into_iter()
@@ -89,7 +99,7 @@ impl Measured {
     /// All heap peaks that are predicted.
     pub(crate) fn predicted(prediction: &Prediction) -> Self {
         Self {
-            exact: Some(prediction.peak_bytes),
+            arena_off: Some(prediction.peak_bytes),
             ..Self::predicted_with_arena(prediction, &Self::default())
         }
     }
@@ -97,8 +107,8 @@ impl Measured {
     /// The predicted peaks with the arena, without those that were `measured`.
     pub(crate) fn predicted_with_arena(prediction: &Prediction, measured: &Self) -> Self {
         Self {
-            stock: measured.stock.is_none().then_some(prediction.arena_bytes),
-            stock_steady: measured.stock_steady.is_none().then_some(prediction.arena_steady_bytes),
+            first_run: measured.first_run.is_none().then_some(prediction.arena_bytes),
+            later_runs: measured.later_runs.is_none().then_some(prediction.arena_steady_bytes),
             ..Self::default()
         }
     }
@@ -106,8 +116,8 @@ impl Measured {
     /// Takes over the peaks of a model that ran with the arena.
     pub(crate) fn take_arena(&mut self, measured: &Measurement) {
         let peaks = measured.peaks.as_ref().ok();
-        self.stock = peaks.map(|peaks| peaks.first);
-        self.stock_steady = peaks.and_then(|peaks| peaks.steady);
+        self.first_run = peaks.map(|peaks| peaks.first);
+        self.later_runs = peaks.and_then(|peaks| peaks.steady);
         self.resident_first_bytes = measured.resident.map(|resident| resident.first);
         self.resident_later_bytes = measured.resident.and_then(|resident| resident.later);
     }
@@ -115,9 +125,9 @@ impl Measured {
     /// Takes over the peaks of a model that ran without it.
     pub(crate) fn of_exact(measured: &Measurement) -> Self {
         Self {
-            exact: measured.peaks.as_ref().ok().map(|peaks| peaks.first),
-            exact_resident_first_bytes: measured.resident.map(|resident| resident.first),
-            exact_resident_later_bytes: measured.resident.and_then(|resident| resident.later),
+            arena_off: measured.peaks.as_ref().ok().map(|peaks| peaks.first),
+            arena_off_resident_first_bytes: measured.resident.map(|resident| resident.first),
+            arena_off_resident_later_bytes: measured.resident.and_then(|resident| resident.later),
             ..Self::default()
         }
     }
@@ -127,7 +137,7 @@ impl Measured {
     pub fn growth(&self) -> [Growth; 2] {
         let growth = |first, later| Growth { first, later };
         [
-            growth(self.exact_resident_first_bytes, self.exact_resident_later_bytes),
+            growth(self.arena_off_resident_first_bytes, self.arena_off_resident_later_bytes),
             growth(self.resident_first_bytes, self.resident_later_bytes),
         ]
     }
@@ -146,10 +156,13 @@ impl Growth {
     /// The most by which this process and another one grow: in any run where later ones of both were measured, else in the first. Runs of one
     /// kind are never held against those of another.
     #[must_use]
-    pub fn most_beside(self, other: Self) -> Option<(u64, u64)> {
+    pub fn most_beside(self, other: Self) -> Option<BeforeAfter> {
         let first = self.first.zip(other.first)?;
         let later = self.later.zip(other.later).unwrap_or(first);
-        Some((first.0.max(later.0), first.1.max(later.1)))
+        Some(BeforeAfter {
+            before_bytes: first.0.max(later.0),
+            after_bytes: first.1.max(later.1),
+        })
     }
 
     /// Whether later runs of both were measured.

@@ -4,8 +4,8 @@ const MIB: u64 = 1 << 20;
 
 fn peaks(first: u64, later: Option<u64>) -> Measured {
     Measured {
-        stock: Some(first),
-        stock_steady: later,
+        first_run: Some(first),
+        later_runs: later,
         ..Measured::default()
     }
 }
@@ -63,6 +63,14 @@ fn that_a_figure_is_predicted_only_is_said() {
     assert!(text.ends_with("(predicted, not measured)"), "{text}");
 }
 
+/// Growth of two processes beside each other.
+const fn most(before_bytes: u64, after_bytes: u64) -> Option<BeforeAfter> {
+    Some(BeforeAfter {
+        before_bytes,
+        after_bytes,
+    })
+}
+
 #[test]
 fn growth_in_later_runs_is_held_against_growth_in_later_runs_alone() {
     let growth = |first, later| Growth {
@@ -70,8 +78,8 @@ fn growth_in_later_runs_is_held_against_growth_in_later_runs_alone() {
         later,
     };
     let original = growth(18, Some(31));
-    assert_eq!(original.most_beside(growth(11, Some(12))), Some((31, 12)));
-    assert_eq!(original.most_beside(growth(11, None)), Some((18, 11)));
+    assert_eq!(original.most_beside(growth(11, Some(12))), most(31, 12));
+    assert_eq!(original.most_beside(growth(11, None)), most(18, 11));
     assert!(!original.knows_later_runs_beside(growth(11, None)));
     let unknown = Growth {
         first: None,

@@ -102,27 +102,18 @@ fn sorted(nodes: Vec<NodeProto>, ranks: &[usize]) -> Vec<NodeProto> {
 #[cfg(test)]
 mod tests {
     use remat_operators::BLOCKED_DOMAIN as BLOCKED;
+    use remat_testing::onnx::{self, NodeExt};
 
     use super::*;
 
     const REORDERED: &str = "ReorderOutput";
 
     fn node(name: &str, op_type: &str, domain: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
-        NodeProto {
-            name: name.to_owned(),
-            op_type: op_type.to_owned(),
-            domain: domain.to_owned(),
-            input: inputs.iter().map(|&name| name.to_owned()).collect(),
-            output: outputs.iter().map(|&name| name.to_owned()).collect(),
-            ..NodeProto::default()
-        }
+        onnx::node(op_type, inputs, outputs).named(name).domain(domain)
     }
 
-    fn graph(node: Vec<NodeProto>) -> GraphProto {
-        GraphProto {
-            node,
-            ..GraphProto::default()
-        }
+    fn graph(nodes: Vec<NodeProto>) -> GraphProto {
+        onnx::graph(&[], nodes, &[])
     }
 
     /// Two tiles: rows of `x`, a convolution, an activation.

@@ -57,15 +57,12 @@ fn is_bare_conv(node: &NodeProto) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use remat_testing::onnx;
+
     use super::*;
 
     fn node(op_type: &str, inputs: &[&str], output: &str) -> NodeProto {
-        NodeProto {
-            op_type: op_type.to_owned(),
-            input: inputs.iter().map(|&name| name.to_owned()).collect(),
-            output: vec![output.to_owned()],
-            ..NodeProto::default()
-        }
+        onnx::node(op_type, inputs, &[output])
     }
 
     /// Features, a block on them, and the sum of both, with these operands.
@@ -77,10 +74,7 @@ mod tests {
             node("Add", &operands, "sum"),
         ];
         nodes.extend_from_slice(others);
-        GraphProto {
-            node: nodes,
-            ..GraphProto::default()
-        }
+        onnx::graph(&[], nodes, &[])
     }
 
     #[test]

@@ -1,36 +1,20 @@
 use proptest::prelude::*;
-use remat_ir::{ElementType, Graph, Op, StorageClass, TensorId, ValueType};
-use remat_onnx::proto::{
-    AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto, attribute_proto,
-};
-use remat_onnx::type_proto;
+use remat_ir::{Graph, Op, StorageClass, TensorId};
+use remat_onnx::proto::{GraphProto, ModelProto, NodeProto};
 use remat_onnxruntime_sim::{NodeIndex, Program, default_order};
+use remat_testing::onnx::{self, BOOL, FLOAT, INT64, NodeExt, tensor_type, value};
 
 use super::apply::result_bytes;
 use super::*;
 
 /// So many elements has every tensor of a subgraph.
-const ELEMENTS: u64 = 4096;
+const ELEMENTS: &str = "4096";
 
 /// A node of a random subgraph: whether it adds two values, and which of those before it.
 type Made = (bool, usize, usize);
 
 fn node(kind: &str, inputs: &[&str], output: &str) -> NodeProto {
-    NodeProto {
-        op_type: kind.to_owned(),
-        name: output.to_owned(),
-        input: inputs.iter().map(|&name| name.to_owned()).collect(),
-        output: vec![output.to_owned()],
-        ..NodeProto::default()
-    }
-}
-
-fn value(name: &str, element: ElementType, dims: &[u64]) -> ValueInfoProto {
-    ValueInfoProto {
-        name: name.to_owned(),
-        type_: type_proto(&ValueType::tensor(element, dims)).into(),
-        ..ValueInfoProto::default()
-    }
+    onnx::node(kind, inputs, &[output]).named(output)
 }
 
 /// A subgraph that reads `x` from outside, makes `made`, and gives the sum of what nobody reads.
@@ -68,70 +52,38 @@ fn body(prefix: &str, made: &[Made]) -> GraphProto {
     }
     let result = format!("{prefix}result");
     nodes.push(node("Neg", &[&last], &result));
-    GraphProto {
-        name: format!("{prefix}body"),
-        node: nodes,
-        output: vec![value(&result, ElementType::Float32, &[ELEMENTS])],
-        ..GraphProto::default()
-    }
-}
-
-fn held(name: &str, graph: GraphProto) -> AttributeProto {
-    AttributeProto {
-        name: name.to_owned(),
-        type_: attribute_proto::AttributeType::GRAPH.into(),
-        g: Some(graph).into(),
-        ..AttributeProto::default()
-    }
+    let mut graph = onnx::graph(&[], nodes, &[]);
+    graph.name = format!("{prefix}body");
+    graph.output = vec![value(&result, Some(tensor_type(FLOAT, ELEMENTS)))];
+    graph
 }
 
 /// An If of two random branches, or a Loop whose subgraph is the first.
 fn model(is_loop: bool, made: [&[Made]; 2]) -> ModelProto {
-    let mut run = if is_loop {
+    let run = if is_loop {
         let mut body = body("b", made[0]);
-        body.input = vec![value("i", ElementType::Int64, &[]), value("go", ElementType::Bool, &[])];
+        let input = |name, element| value(name, Some(tensor_type(element, "")));
+        body.input = vec![input("i", INT64), input("go", BOOL)];
         body.node.push(node("Identity", &["go"], "on"));
-        body.output.insert(0, value("on", ElementType::Bool, &[]));
-        let mut run = node("Loop", &["count", "yes"], "y");
-        run.attribute = vec![held("body", body)];
-        run
+        body.output.insert(0, input("on", BOOL));
+        node("Loop", &["count", "yes"], "y").graph("body", body)
     } else {
-        let mut run = node("If", &["yes"], "y");
-        run.attribute = vec![
-            held("then_branch", body("t", made[0])),
-            held("else_branch", body("e", made[1])),
-        ];
-        run
+        let run = node("If", &["yes"], "y").graph("then_branch", body("t", made[0]));
+        run.graph("else_branch", body("e", made[1]))
     };
-    run.name = "run".to_owned();
-    let mut inputs = vec![
-        value("x", ElementType::Float32, &[ELEMENTS]),
-        value("yes", ElementType::Bool, &[]),
-    ];
-    let mut nodes = vec![run];
-    let mut result = value("y", ElementType::Float32, &[ELEMENTS]);
+    let vector = tensor_type(FLOAT, ELEMENTS);
+    let mut inputs = vec![("x", vector.clone()), ("yes", tensor_type(BOOL, ""))];
+    let mut nodes = vec![run.named("run")];
+    let mut result = value("y", Some(vector));
     if is_loop {
-        inputs.push(value("count", ElementType::Int64, &[]));
+        inputs.push(("count", tensor_type(INT64, "")));
         // Data decides how often it runs; what becomes of all results is small and known.
         nodes.push(node("Size", &["y"], "size"));
-        result = value("size", ElementType::Int64, &[]);
+        result = value("size", Some(tensor_type(INT64, "")));
     }
-    ModelProto {
-        ir_version: 8,
-        opset_import: vec![OperatorSetIdProto {
-            version: 17,
-            ..OperatorSetIdProto::default()
-        }],
-        graph: Some(GraphProto {
-            name: "random".to_owned(),
-            node: nodes,
-            input: inputs,
-            output: vec![result],
-            ..GraphProto::default()
-        })
-        .into(),
-        ..ModelProto::default()
-    }
+    let mut graph = onnx::graph(&inputs, nodes, &[]);
+    graph.output = vec![result];
+    onnx::model(graph)
 }
 
 /// The most bytes of results alive in a subgraph that runs in the runtime's order, by their readers alone; its outputs where `with_outputs`.
@@ -179,7 +131,7 @@ proptest! {
         std::fs::write(&path, bytes).expect("there is room");
         let mut load = LoadOptions::default();
         if is_loop {
-            load.sizes.insert("y".to_owned(), 3 * 4 * ELEMENTS);
+            load.sizes.insert("y".to_owned(), 3 * 4 * 4096);
         }
         let before = Model::open(&path, &load).expect("it opens");
         let solve = SolveRequest { budget: BudgetSpec::Min, max_overhead: None, solver: "search".to_owned() };

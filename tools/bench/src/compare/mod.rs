@@ -5,7 +5,7 @@
 
 mod ratios;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::ensure;
 use remat::CompareRequest;
@@ -13,10 +13,9 @@ use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
 
 use self::ratios::Compared;
-use crate::document::replace_in;
-use crate::graphs::{Order, graphs};
+use crate::files::{Order, graphs, stem};
 use crate::measure::Effort;
-use crate::table::Form;
+use crate::table::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -42,12 +41,8 @@ pub(crate) struct Args {
     /// Whether first computes follow the order of the graph.
     #[arg(long, value_name = "MODE", default_value = "fixed")]
     order: Order,
-    /// Form of the table.
-    #[arg(long, value_name = "FORM", default_value = "text")]
-    format: Form,
-    /// Also write the table into this document, between its marks.
-    #[arg(long, value_name = "DOCUMENT")]
-    write: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -62,41 +57,25 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let model = args.order.open(&path)?;
         let comparison = remat::compare(&model, &request, &control)?;
         if all.is_empty() {
-            tell(&comparison.skipped);
+            comparison.skipped.iter().for_each(|name| crate::console::skipped(name));
         }
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         all.push(Compared {
-            name: stem.to_owned(),
+            name: stem(&path),
             model,
             comparison,
         });
     }
-    let table = ratios::table(&all);
-    table.print(args.format);
-    if let Some(document) = &args.write {
-        let Effort { time, threads, seed } = args.effort;
-        let time = time.as_secs_f64();
-        let budgets: Vec<_> = args.budgets.iter().map(ToString::to_string).collect();
-        let how = format!(
-            "Budgets {}; at most {time} s for each, {threads} thread(s), seed {seed}, {} order.\n\n",
-            budgets.join(", "),
-            args.order.word()
-        );
-        replace_in(document, "ratios", &(how + &table.render(Form::Markdown)))?;
-    }
-    Ok(())
+    let budgets: Vec<_> = args.budgets.iter().map(ToString::to_string).collect();
+    let (budgets, order) = (budgets.join(", "), args.order.word());
+    let how = format!("Budgets {budgets}; at most {}, {order} order.\n\n", args.effort);
+    args.output.give("ratios", &how, &ratios::table(&all))
 }
 
 /// The graph, or those of the folder that are asked for.
 fn chosen(args: &Args) -> anyhow::Result<Vec<PathBuf>> {
     let mut paths = graphs(&args.graphs)?;
     if args.graphs.is_dir() {
-        let name = |path: &Path| {
-            path.file_stem()
-                .map(|stem| stem.to_string_lossy().into_owned())
-                .unwrap_or_default()
-        };
-        paths.retain(|path| name(path).contains(&args.named));
+        paths.retain(|path| stem(path).contains(&args.named));
     }
     ensure!(
         !paths.is_empty(),
@@ -107,67 +86,40 @@ fn chosen(args: &Args) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn tell(skipped: &[String]) {
-    skipped.iter().for_each(|name| crate::console::skipped(name));
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+    use crate::layered::LayeredGraph;
+    use crate::table::Form;
 
     #[test]
     fn the_table_is_written_for_the_graphs_that_are_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["a_train", "b_train", "b_test"] {
-            let graph = crate::layered::Layered::new(30, None, None, 1).generate().unwrap();
             let path = folder.path().join(name).with_extension("json");
+            let graph = LayeredGraph::new(30, 1).unwrap();
             graph.write(&mut std::fs::File::create(&path).unwrap()).unwrap();
         }
         let document = folder.path().join("comparison.md");
-        let marks = |name: &str| format!("<!-- bench: {name} -->\n<!-- /bench: {name} -->\n");
-        std::fs::write(&document, marks("ratios")).unwrap();
-        let args = Args {
+        std::fs::write(&document, "<!-- bench: ratios -->\n<!-- /bench: ratios -->\n").unwrap();
+        let args = |named: &str| Args {
             graphs: folder.path().to_owned(),
-            named: "train".to_owned(),
+            named: named.to_owned(),
             budgets: vec![BudgetSpec::Share(950_000), BudgetSpec::Share(900_000)],
-            solvers: vec!["search".to_owned(), "dtr".to_owned(), "oracle".to_owned()],
-            effort: Effort {
-                time: Duration::from_millis(50),
-                threads: 1,
-                seed: 0,
-            },
+            solvers: ["search", "dtr", "oracle"].map(str::to_owned).into(),
+            effort: Effort::LITTLE,
             order: Order::Fixed,
-            format: Form::Json,
-            write: Some(document.clone()),
+            output: Output {
+                format: Form::Json,
+                write: vec![document.clone()],
+            },
         };
-        run(&args).unwrap();
-        let text = std::fs::read_to_string(document).unwrap();
+        run(&args("train")).unwrap();
+        let text = std::fs::read_to_string(&document).unwrap();
         for words in ["| a_train | `search` |", "| b_train | `dtr`    |", "0.05 s for each"] {
             assert!(text.contains(words), "`{words}` is not in\n{text}");
         }
         assert!(!text.contains("b_test"));
-    }
-
-    #[test]
-    fn a_folder_without_such_graphs_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("x.json"), "{}").unwrap();
-        let args = Args {
-            graphs: folder.path().to_owned(),
-            named: "train".to_owned(),
-            budgets: Vec::new(),
-            solvers: Vec::new(),
-            effort: Effort {
-                time: Duration::from_millis(50),
-                threads: 1,
-                seed: 0,
-            },
-            order: Order::Fixed,
-            format: Form::Text,
-            write: None,
-        };
-        assert!(run(&args).is_err());
+        assert!(run(&args("none")).is_err());
     }
 }

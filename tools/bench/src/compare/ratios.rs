@@ -15,11 +15,7 @@ const HEADER: &[&str] = &["graph", "solver", "plans", "to best", "worst", "to bo
 
 /// One row for each graph and solver. Ratios are of whole durations, as geometric means over the budgets for which the solver has a plan.
 pub(super) fn table(all: &[Compared]) -> Table {
-    Table {
-        text_columns: 2,
-        header: HEADER,
-        rows: all.iter().flat_map(rows).collect(),
-    }
+    Table::new(2, HEADER, all.iter().flat_map(rows).collect())
 }
 
 fn rows(compared: &Compared) -> Vec<Vec<String>> {

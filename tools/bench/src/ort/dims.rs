@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use remat::ir::{Dim, ValueType};
+use remat::ir::{Dim, Graph, ValueType};
 use remat::onnx::{ImportOptions, OnnxModel};
 
 /// `NAME=N`.
@@ -13,36 +13,44 @@ pub(crate) fn parse(text: &str) -> Result<(String, u64), String> {
     Ok((name.to_owned(), number))
 }
 
-/// Those of the given dimensions that the model has.
+/// A model with its dimensions left open.
 ///
 /// # Errors
-/// If the model cannot be read.
-pub(super) fn of(path: &Path, given: &[(String, u64)]) -> Result<BTreeMap<String, u64>, remat::Error> {
-    if given.is_empty() {
-        return Ok(BTreeMap::new());
-    }
+/// If it cannot be read.
+pub(crate) fn open_model(path: &Path) -> Result<OnnxModel, remat::Error> {
     let looked_at = ImportOptions {
         open_sizes: true,
         ..ImportOptions::default()
     };
-    let model = OnnxModel::open(path, &looked_at)?;
-    let has = |name: &str| model.graph().tensors.iter().any(|tensor| is_named(&tensor.ty, name));
-    Ok(given.iter().filter(|(name, _)| has(name)).cloned().collect())
+    Ok(OnnxModel::open(path, &looked_at)?)
 }
 
-/// Whether a dimension of the type has this name.
-fn is_named(ty: &ValueType, name: &str) -> bool {
-    let ValueType::Tensor { shape: Some(dims), .. } = ty else {
-        return false;
-    };
-    dims.iter()
-        .any(|dim| matches!(dim, Dim::Symbol(symbol) if symbol == name))
+/// Those of the given dimensions that the graph has.
+pub(crate) fn of(graph: &Graph, given: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let names = graph.tensors.iter().flat_map(|tensor| open(&tensor.ty));
+    names
+        .filter_map(|name| Some((name.to_owned(), *given.get(name)?)))
+        .collect()
+}
+
+/// Names of the open dimensions of a type, those of a sequence's elements among them.
+pub(crate) fn open(ty: &ValueType) -> Vec<&str> {
+    match ty {
+        ValueType::Tensor { shape: Some(dims), .. } | ValueType::SparseTensor { shape: Some(dims), .. } => {
+            let named = dims.iter().filter_map(|dim| match dim {
+                Dim::Symbol(name) => Some(name.as_str()),
+                Dim::Known(_) | Dim::Free { .. } | Dim::Unknown => None,
+            });
+            named.collect()
+        }
+        ValueType::Sequence(inner) | ValueType::Optional(inner) => open(inner),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use remat::ir::ElementType;
 
     #[test]
     fn a_dimension_is_given_by_name_and_size() {
@@ -50,15 +58,5 @@ mod tests {
         assert_eq!(parse("x[0]=8"), Ok(("x[0]".to_owned(), 8)));
         assert!(parse("batch").is_err());
         assert!(parse("batch=many").is_err());
-    }
-
-    #[test]
-    fn only_dimensions_of_the_same_name_are_found() {
-        let ty = ValueType::Tensor {
-            element: ElementType::Float32,
-            shape: Some(vec![Dim::Known(3), Dim::Symbol("batch".to_owned()), Dim::Unknown]),
-        };
-        assert!(is_named(&ty, "batch"));
-        assert!(!is_named(&ty, "length"));
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod fission;
 mod memory;
 mod row;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,33 +14,30 @@ use anyhow::Context;
 use remat::plan::{BudgetSpec, parse_duration};
 use remat::solver::SolveControl;
 use remat::{LoadOptions, SolveRequest};
-use remat_onnxruntime_deploy::{DeployRequest, Deployment, deploy};
+use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, deploy};
 use remat_onnxruntime_run::{ChildCommand, Host, Surroundings};
 
-use crate::document::replace_in;
-use crate::models::models;
-use crate::table::{Form, Table};
+use crate::files::{models, stem};
+use crate::table::{Form, Output, Table, replace_in};
 
 use self::memory::Memory;
 
 /// Name of the hidden command that runs models for this one, in a process of its own.
 pub(crate) const CHILD: &str = "measure-child";
 
+/// How long loading a model and running it once is expected to take, before anything is known of it.
+pub(crate) const EXPECTED: Duration = Duration::from_secs(10);
+
+/// The models, and how long and with what they are tried.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+struct Trials {
     /// Models, or folders of models.
     #[arg(value_name = "MODEL", required = true)]
     models: Vec<PathBuf>,
-    /// Budgets, as on the command line of remat-opt.
-    #[arg(long, value_name = "BUDGET,...", value_delimiter = ',', default_value = "auto,60%")]
-    budgets: Vec<BudgetSpec>,
-    /// Most overhead for the budget `auto`, in per cent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 5)]
-    max_overhead: u64,
     /// Value of a symbolic dimension, for the models that have it; may be repeated.
     #[arg(long = "dim", value_name = "NAME=N", value_parser = dims::parse)]
     dims: Vec<(String, u64)>,
-    /// Time to search; a number alone is in seconds.
+    /// Time to search and measure, for each file; a number alone is in seconds.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     time: Duration,
     /// Threads to search with.
@@ -49,15 +47,47 @@ pub(crate) struct Args {
     /// system's].
     #[arg(long, value_name = "PATH")]
     ort_library: Option<PathBuf>,
+}
+
+impl Trials {
+    fn host(&self) -> anyhow::Result<Host> {
+        host(self.ort_library.clone())
+    }
+
+    /// How a model is read, with those of the given dimensions that it has.
+    fn load(&self, path: &Path) -> anyhow::Result<LoadOptions> {
+        let given: BTreeMap<_, _> = self.dims.iter().cloned().collect();
+        Ok(LoadOptions {
+            dims: dims::of(dims::open_model(path)?.graph(), &given),
+            ..LoadOptions::default()
+        })
+    }
+
+    fn deploy(&self, request: &DeployRequest<'_>, host: &Host) -> Result<Deployment, DeployError> {
+        let request = DeployRequest {
+            expected: EXPECTED,
+            ..*request
+        };
+        let control = SolveControl::new().time_limit(self.time).threads(self.threads);
+        deploy(&request, Some(host), &control)
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    trials: Trials,
+    /// Budgets, as on the command line of remat-opt.
+    #[arg(long, value_name = "BUDGET,...", value_delimiter = ',', default_value = "auto,60%")]
+    budgets: Vec<BudgetSpec>,
+    /// Most overhead for the budget `auto`, in per cent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 5)]
+    max_overhead: u64,
     /// Keep the rewritten models in this folder, named after model and budget.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Form of the table.
-    #[arg(long, value_name = "FORM", default_value = "text")]
-    format: Form,
-    /// Also write the table into this document, between its marks; may be repeated.
-    #[arg(long, value_name = "DOCUMENT")]
-    write: Vec<PathBuf>,
+    #[command(flatten)]
+    output: Output,
     /// Measure and print, for the budget `auto`, heap and growth of the process under the defaults, the recommended settings, and with planned memory.
     #[arg(long)]
     memory: bool,
@@ -70,40 +100,26 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let host = host(args.ort_library.clone())?;
+    let host = args.trials.host()?;
     if let Some(folder) = &args.keep {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
     }
     let mut found = Tables::default();
-    for path in models(&args.models)? {
+    for path in models(&args.trials.models)? {
         for &budget in &args.budgets {
             measure(&path, budget, &host, args, &mut found)?;
         }
     }
-    let table = |text_columns, header, rows| Table {
-        text_columns,
-        header,
-        rows,
-    };
-    let write =
-        |document: &PathBuf, mark: &str, table: &Table| replace_in(document, mark, &table.render(Form::Markdown));
-    let peaks = table(1, row::HEADER, found.rows);
-    peaks.print(args.format);
-    for document in &args.write {
-        write(document, &args.mark, &peaks)?;
-    }
+    args.output
+        .give(&args.mark, "", &Table::new(1, row::HEADER, found.rows))?;
     if !args.memory {
         return Ok(());
     }
-    let mark = format!("{}-memory", args.mark);
-    let memory = table(2, memory::HEADER, found.memory);
-    memory.print(args.format);
-    for document in &args.write {
-        write(document, &mark, &memory)?;
-    }
-    let brief = table(1, memory::BRIEF_HEADER, found.brief);
+    let memory = Table::new(2, memory::HEADER, found.memory);
+    args.output.give(&format!("{}-memory", args.mark), "", &memory)?;
+    let brief = Table::new(1, memory::BRIEF_HEADER, found.brief).render(Form::Markdown);
     let mut documents = args.brief.iter();
-    documents.try_for_each(|document| write(document, &args.mark, &brief))
+    documents.try_for_each(|document| replace_in(document, &args.mark, &brief))
 }
 
 /// The rows of the tables.
@@ -155,36 +171,29 @@ pub(crate) fn host(named: Option<PathBuf>) -> anyhow::Result<Host> {
 
 /// Adds the rows of a model and a budget. What is impossible, or not found in time, is a row, too.
 fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args, found: &mut Tables) -> anyhow::Result<()> {
-    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
+    let stem = stem(path);
     let named = format!("{stem}.{}.onnx", budget.to_string().trim_end_matches('%'));
     let scratch = tempfile::tempdir()?;
     let folder = args.keep.as_deref().unwrap_or(scratch.path());
     let output = folder.join(named);
-    let load = LoadOptions {
-        dims: dims::of(path, &args.dims)?,
-        ..LoadOptions::default()
-    };
+    let load = args.trials.load(path)?;
     let solve = SolveRequest {
         budget,
         max_overhead: Some(args.max_overhead * 10_000).filter(|_| budget == BudgetSpec::Auto),
         solver: "auto".to_owned(),
     };
-    let request = DeployRequest {
-        expected: Duration::from_secs(10),
-        ..DeployRequest::new(path, Some(&output), &load, &solve)
-    };
-    let control = SolveControl::new().time_limit(args.time).threads(args.threads);
-    let figures = match deploy(&request, Some(host), &control) {
+    let request = DeployRequest::new(path, Some(&output), &load, &solve);
+    let figures = match args.trials.deploy(&request, host) {
         Ok(deployment) => {
             if args.memory && budget == BudgetSpec::Auto {
                 let written = if deployment.is_written { &output } else { path };
-                add_memory(stem, (path, written), &load, &deployment, host, found)?;
+                add_memory(&stem, (path, written), &load, &deployment, host, found)?;
             }
             row::figures(&deployment)
         }
         Err(error) => row::refusal(error)?,
     };
-    let name = [stem.to_owned(), budget.to_string()];
+    let name = [stem, budget.to_string()];
     found.rows.push(name.into_iter().chain(figures).collect());
     Ok(())
 }

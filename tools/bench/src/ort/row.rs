@@ -38,12 +38,12 @@ pub(super) fn figures(deployment: &Deployment) -> Vec<String> {
     let before = check.map(|check| check.before);
     let after = check.map(|check| check.after);
     vec![
-        megabytes(before.and_then(|before| before.exact)),
+        megabytes(before.and_then(|before| before.arena_off)),
         megabytes(Some(deployment.prediction.peak_bytes)),
-        megabytes(after.and_then(|after| after.exact)),
-        megabytes(before.and_then(|before| before.stock)),
+        megabytes(after.and_then(|after| after.arena_off)),
+        megabytes(before.and_then(|before| before.first_run)),
         megabytes(Some(deployment.prediction.arena_bytes)),
-        megabytes(after.and_then(|after| after.stock)),
+        megabytes(after.and_then(|after| after.first_run)),
         format!("{:+.1}", deployment.solution.overhead.percent()),
         added_time(deployment),
         // A model with other bits is never written.

@@ -4,14 +4,13 @@ mod published;
 mod results;
 mod sizes;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use remat::plan::{BudgetSpec, Problem};
 
-use crate::document::replace_in;
-use crate::graphs::{Order, graphs};
+use crate::files::{Order, graphs, stem};
 use crate::measure::{Effort, measure, usable};
-use crate::table::{Form, Table};
+use crate::table::Output;
 
 /// The name under which the paper's own figures are asked for.
 const PAPER: &str = "paper";
@@ -32,12 +31,8 @@ pub(crate) struct Args {
     /// Whether first computes follow the order of the graph.
     #[arg(long, value_name = "MODE", default_value = "fixed")]
     order: Order,
-    /// Form of the tables.
-    #[arg(long, value_name = "FORM", default_value = "text")]
-    format: Form,
-    /// Also write the tables into this document, between its marks; in free order only that of what is found.
-    #[arg(long, value_name = "DOCUMENT")]
-    write: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -47,8 +42,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     for path in graphs(&args.graphs)? {
         let model = args.order.open(&path)?;
         let (nodes, edges) = (model.problem().ops.len(), edges(model.problem()));
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let name = published::name(nodes, edges).unwrap_or(stem);
+        let stem = stem(&path);
+        let name = published::name(nodes, edges).unwrap_or(&stem);
         if let Some(&budget) = args.budgets.first() {
             let mut problem = model.problem().clone();
             problem.budget = budget.bytes(model.baseline().peak);
@@ -65,14 +60,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             }
         }
     }
-    let sizes = sizes::table(size_rows);
+    let how = format!("{}, {} order.\n\n", args.effort, args.order.word());
     let results = results::table(result_rows);
-    sizes.print(args.format);
-    results.print(args.format);
-    match &args.write {
-        Some(document) => write(document, &sizes, &results, args),
-        None => Ok(()),
+    // The papers have figures for fixed order only; free order has a table of its own.
+    if args.order == Order::Free {
+        return args.output.give("results in free order", &how, &results);
     }
+    args.output.give("sizes", "", &sizes::table(size_rows))?;
+    args.output.give("results", &how, &results)
 }
 
 /// The solvers among what was asked for; all that can be used where nothing was.
@@ -96,25 +91,10 @@ fn percent(budget: BudgetSpec) -> Option<u64> {
     }
 }
 
-/// Puts the tables between the document's marks. The papers have figures for fixed order only; free order has a table of its own.
-fn write(document: &Path, sizes: &Table, results: &Table, args: &Args) -> anyhow::Result<()> {
-    let order = args.order.word();
-    let Effort { time, threads, seed } = args.effort;
-    let time = time.as_secs_f64();
-    let how = format!("{time} s for each, {threads} thread(s), seed {seed}, {order} order.\n\n");
-    let found = how + &results.render(Form::Markdown);
-    if args.order == Order::Free {
-        return replace_in(document, "results in free order", &found);
-    }
-    replace_in(document, "sizes", &sizes.render(Form::Markdown))?;
-    replace_in(document, "results", &found)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+    use crate::table::Form;
 
     #[test]
     fn solvers_that_are_not_there_are_skipped() {
@@ -126,7 +106,7 @@ mod tests {
     #[test]
     fn tables_are_written_for_any_graph() {
         let folder = tempfile::tempdir().unwrap();
-        let graph = crate::layered::Layered::new(40, None, None, 1).generate().unwrap();
+        let graph = crate::layered::LayeredGraph::new(40, 1).unwrap();
         let path = folder.path().join("small.json");
         graph.write(&mut std::fs::File::create(&path).unwrap()).unwrap();
         let document = folder.path().join("tables.md");
@@ -136,14 +116,12 @@ mod tests {
             graphs: path,
             budgets: vec![BudgetSpec::Share(900_000), BudgetSpec::Share(10_000)],
             solvers: vec!["search".to_owned()],
-            effort: Effort {
-                time: Duration::from_millis(50),
-                threads: 1,
-                seed: 0,
-            },
+            effort: Effort::LITTLE,
             order: Order::Fixed,
-            format: Form::Json,
-            write: Some(document.clone()),
+            output: Output {
+                format: Form::Json,
+                write: vec![document.clone()],
+            },
         };
         run(&args).unwrap();
         let text = std::fs::read_to_string(document).unwrap();

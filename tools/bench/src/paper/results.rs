@@ -23,11 +23,7 @@ const HEADER: &[&str] = &[
 
 /// The table around the rows of all graphs.
 pub(super) fn table(rows: Vec<Vec<String>>) -> Table {
-    Table {
-        text_columns: 3,
-        header: HEADER,
-        rows,
-    }
+    Table::new(3, HEADER, rows)
 }
 
 /// What the paper prints for each method.

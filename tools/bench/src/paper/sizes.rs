@@ -22,62 +22,21 @@ const HEADER: &[&str] = &[
     "terms",
 ];
 
-/// One model.
-struct Size {
-    formulation: &'static str,
-    /// Integers, 0/1, largest domain, constraints, terms; absent where only the order of growth is stated.
-    figures: [Option<usize>; 5],
-}
-
-/// The rows for one problem under one budget.
+/// The rows for one problem under one budget. A figure is absent where the paper states only the order of growth.
 pub(super) fn rows(name: &str, problem: &Problem, edges: usize) -> Vec<Vec<String>> {
     let nodes = problem.ops.len();
-    let paper = [
-        Size {
-            formulation: "paper: Moccasin, C = 2",
-            figures: [
-                Some(2 * nodes),
-                Some(2 * nodes),
-                Some(nodes * (nodes + 1) / 2),
-                None,
-                None,
-            ],
-        },
-        Size {
-            formulation: "paper: Checkmate",
-            figures: [None, Some(nodes * nodes + nodes * edges), Some(2), None, None],
-        },
-    ];
-    let row = |size: Size| {
-        let mut row = vec![
+    let row = |formulation: &str, figures: [Option<usize>; 5]| -> Vec<String> {
+        let head = [
             name.to_owned(),
-            size.formulation.to_owned(),
+            formulation.to_owned(),
             nodes.to_string(),
             edges.to_string(),
         ];
-        row.extend(
-            size.figures
-                .iter()
-                .map(|figure| figure.map_or_else(String::new, |figure| figure.to_string())),
-        );
-        row
+        let figures = figures.map(|figure| figure.map_or_else(String::new, |figure| figure.to_string()));
+        head.into_iter().chain(figures).collect()
     };
-    paper.into_iter().chain(own(problem)).map(row).collect()
-}
-
-/// The table around the rows of all graphs.
-pub(super) fn table(rows: Vec<Vec<String>>) -> Table {
-    Table {
-        text_columns: 2,
-        header: HEADER,
-        rows,
-    }
-}
-
-/// The models of ours.
-fn own(problem: &Problem) -> Vec<Size> {
     let moccasin = Moccasin { computes: Some(2) };
-    let models = [
+    let own = [
         ("`checkmate:ilp`", CheckmateIlp::NEW.model_size(problem)),
         ("`moccasin`, C = 2", moccasin.model_size(problem)),
         (
@@ -89,24 +48,25 @@ fn own(problem: &Problem) -> Vec<Size> {
             Gap::model_size(problem, Candidates::Uses(2)),
         ),
     ];
-    let figures = |size: ModelSize| {
-        [
-            size.integers,
-            size.booleans,
-            size.largest_domain,
-            size.constraints,
-            size.terms,
-        ]
-        .map(Some)
-    };
-    // A model that is refused for its size has none.
-    let sizes = models
-        .into_iter()
-        .filter_map(|(formulation, size)| Some((formulation, size.ok()?)));
-    sizes
-        .map(|(formulation, size)| Size {
-            formulation,
-            figures: figures(size),
-        })
-        .collect()
+    let (events, pairs) = (nodes * (nodes + 1) / 2, nodes * nodes + nodes * edges);
+    let mut rows = vec![
+        row(
+            "paper: Moccasin, C = 2",
+            [Some(2 * nodes), Some(2 * nodes), Some(events), None, None],
+        ),
+        row("paper: Checkmate", [None, Some(pairs), Some(2), None, None]),
+    ];
+    rows.extend(own.into_iter().filter_map(|(formulation, size)| {
+        // A model that is refused for its size has none.
+        let size: ModelSize = size.ok()?;
+        let domain = size.largest_domain;
+        let figures = [size.integers, size.booleans, domain, size.constraints, size.terms];
+        Some(row(formulation, figures.map(Some)))
+    }));
+    rows
+}
+
+/// The table around the rows of all graphs.
+pub(super) fn table(rows: Vec<Vec<String>>) -> Table {
+    Table::new(2, HEADER, rows)
 }

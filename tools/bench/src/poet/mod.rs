@@ -9,36 +9,26 @@ mod trial;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
-use remat::plan::{Objective, PagingMode, parse_duration};
+use remat::plan::{Objective, PagingMode, Problem, parse_duration};
 use remat::profile::Device;
+use remat::verify::Replay;
 use remat_testing::TrainingNet;
 
 use self::trial::{Setting, Trial};
-use crate::document::replace_in;
-use crate::table::{Form, Table};
+use crate::files::any_files;
+use crate::table::{Output, Table};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Networks.
-    #[arg(
-        long,
-        value_name = "NET,...",
-        value_delimiter = ',',
-        default_value = "linear,resnet18-cifar,vgg16-cifar,bert"
-    )]
-    nets: Vec<String>,
+    #[arg(long, value_name = "NET,...", value_delimiter = ',', default_value = "linear,resnet18-cifar,vgg16-cifar,bert", value_parser = net)]
+    nets: Vec<TrainingNet>,
     /// Training steps in ONNX: models, or folders with models whose names end in `_train`; folders that are not there are skipped.
     #[arg(long, value_name = "PATH,...", value_delimiter = ',', default_value = "test/models")]
     models: Vec<PathBuf>,
     /// Devices.
-    #[arg(
-        long,
-        value_name = "NAME,...",
-        value_delimiter = ',',
-        default_value = "mkr1000,nrf52840,raspberry-pi-4,jetson-tx2"
-    )]
-    devices: Vec<String>,
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "mkr1000,nrf52840,raspberry-pi-4,jetson-tx2", value_parser = device)]
+    devices: Vec<Device>,
     /// Budgets in per cent of the peak.
     #[arg(long, value_name = "PERCENT,...", value_delimiter = ',', default_value = "80,60,40")]
     budgets: Vec<u64>,
@@ -54,19 +44,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PERCENT")]
     deadline: Option<u64>,
     /// Whether transfers overlap runs: `sync`, `dma`, or as the device does.
-    #[arg(long, value_name = "MODE")]
-    paging: Option<String>,
+    #[arg(long, value_name = "MODE", value_parser = paging)]
+    paging: Option<PagingMode>,
     /// Time for each solver; a number alone is in seconds.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     time: Duration,
-    /// Form of the tables.
-    #[arg(long, value_name = "FORM", default_value = "text")]
-    format: Form,
-    /// Also write the tables into this document, between their marks.
-    #[arg(long, value_name = "DOCUMENT")]
-    write: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
+/// The columns of a table: network, device and what is varied; then solvers, whose figures are extra energy in per cent, each followed by what else
+/// is known of its plan.
 const BY_BUDGET: &[&str] = &[
     "network",
     "device",
@@ -102,175 +90,121 @@ const BY_CAPUCHIN: &[&str] = &[
     "auto",
 ];
 
+/// The budget of the table by deadline, in per cent of the peak.
+const DEADLINE_BUDGET: u64 = 50;
+
 /// Where the paper compares with Capuchin, and its budgets in per cent of the peak.
 const CAPUCHIN_DEVICE: &str = "raspberry-pi-4-uncached";
 const CAPUCHIN_BUDGETS: [u64; 4] = [72, 60, 50, 43];
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let nets = args
-        .nets
-        .iter()
-        .map(|name| TrainingNet::by_name(name).with_context(|| format!("there is no network `{name}`")));
-    let nets = nets.collect::<anyhow::Result<Vec<_>>>()?;
-    let devices = args
-        .devices
-        .iter()
-        .map(|name| Device::preset(name).with_context(|| format!("there is no device `{name}`")));
-    let devices = devices.collect::<anyhow::Result<Vec<_>>>()?;
-    let mode = match args.paging.as_deref() {
-        None => None,
-        Some("sync") => Some(PagingMode::Sync),
-        Some("dma") => Some(PagingMode::Dma),
-        Some(other) => anyhow::bail!("`{other}` is not a mode of paging: it is `sync` or `dma`"),
-    };
-    let settings: Vec<Setting> = nets
-        .iter()
-        .flat_map(|&net| devices.iter().map(move |device| Setting::net(net, device, mode)))
-        .collect();
-    let models = models(&args.models)?;
-    let model_settings = models
-        .iter()
-        .flat_map(|path| devices.iter().map(move |device| Setting::model(path, device, mode)));
-    let model_settings = model_settings.collect::<anyhow::Result<Vec<_>>>()?;
-    type Make<'a> = Box<dyn Fn() -> anyhow::Result<Table> + 'a>;
-    let tables: [(&str, Make<'_>); 5] = [
-        ("poet-budgets", Box::new(|| by_budget(args, &settings))),
-        ("poet-deadlines", Box::new(|| by_deadline(args, &settings))),
-        ("poet-capuchin", Box::new(|| by_capuchin(args))),
-        ("poet-memory", Box::new(|| by_memory(args, &settings))),
-        ("poet-models", Box::new(|| by_budget(args, &model_settings))),
-    ];
-    for (name, make) in tables {
-        let table = make()?;
-        table.print(args.format);
-        if let Some(document) = &args.write {
-            replace_in(document, name, &table.render(Form::Markdown))?;
+    let mut nets = Vec::new();
+    for &of in &args.nets {
+        nets.extend(args.devices.iter().map(|device| Setting::net(of, device, args.paging)));
+    }
+    let mut steps = Vec::new();
+    for path in models(&args.models)? {
+        for device in &args.devices {
+            steps.push(Setting::model(&path, device, args.paging)?);
         }
     }
-    Ok(())
-}
-
-/// Extra energy of every solver.
-fn by_budget(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
-    let mut rows = Vec::new();
-    for setting in settings {
-        for &budget in &args.budgets {
-            let problem = setting.problem(Objective::Energy, budget, args.deadline);
-            let ours = Trial::of("auto", &problem, args.time)?;
-            let poet = Trial::of("poet", &problem, args.time)?;
-            let extra =
-                |name: &str| Ok::<_, anyhow::Error>(Trial::of(name, &problem, args.time)?.extra_energy(&problem));
-            rows.push(vec![
-                setting.names[0].clone(),
-                setting.names[1].clone(),
-                budget.to_string(),
-                ours.extra_energy(&problem),
-                ours.extra_time(&problem),
-                poet.extra_energy(&problem),
-                poet.gap(),
-                extra("paging:transfers")?,
-                extra("paging:recomputes")?,
-                extra("capuchin")?,
-                extra("pofo")?,
-                extra("dtr")?,
-            ]);
-        }
-    }
-    Ok(Table {
-        text_columns: 2,
-        header: BY_BUDGET,
-        rows,
-    })
-}
-
-/// Extra energy of the search and its halves, at half the peak.
-fn by_deadline(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
-    const BUDGET: u64 = 50;
-    let mut rows = Vec::new();
-    for setting in settings {
-        for &deadline in &args.deadlines {
-            let problem = setting.problem(Objective::Energy, BUDGET, Some(deadline));
-            let extra =
-                |name: &str| Ok::<_, anyhow::Error>(Trial::of(name, &problem, args.time)?.extra_energy(&problem));
-            let free = setting.problem(Objective::Energy, BUDGET, None);
-            rows.push(vec![
-                setting.names[0].clone(),
-                setting.names[1].clone(),
-                deadline.to_string(),
-                extra("auto")?,
-                extra("paging:transfers")?,
-                extra("paging:recomputes")?,
-                Trial::of("auto", &free, args.time)?.extra_energy(&free),
-            ]);
-        }
-    }
-    Ok(Table {
-        text_columns: 2,
-        header: BY_DEADLINE,
-        rows,
-    })
-}
-
-/// Extra energy of Capuchin where the processor waits for transfers.
-fn by_capuchin(args: &Args) -> anyhow::Result<Table> {
-    let device = Device::preset(CAPUCHIN_DEVICE).context("the device is a preset")?;
-    let setting = Setting::net(TrainingNet::Resnet18Cifar, &device, None);
-    let mut rows = Vec::new();
-    for budget in CAPUCHIN_BUDGETS {
-        let problem = setting.problem(Objective::Energy, budget, None);
-        let mut row = vec![setting.names[0].clone(), setting.names[1].clone(), budget.to_string()];
-        for name in &BY_CAPUCHIN[3..] {
-            row.push(Trial::of(name, &problem, args.time)?.extra_energy(&problem));
-        }
-        rows.push(row);
-    }
-    Ok(Table {
-        text_columns: 2,
-        header: BY_CAPUCHIN,
-        rows,
-    })
-}
-
-/// The models that are named, and the training steps of folders, by name.
-fn models(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for path in paths {
-        if path.is_file() {
-            found.push(path.clone());
-            continue;
-        }
-        let Ok(entries) = std::fs::read_dir(path) else {
-            crate::console::tell(&format!("skipped: there is no folder `{}`", path.display()));
-            continue;
+    let waiting = device(CAPUCHIN_DEVICE).map_err(anyhow::Error::msg)?;
+    let waiting = [Setting::net(TrainingNet::Resnet18Cifar, &waiting, None)];
+    let of_budget = |setting: &Setting, budget: u64| setting.problem(Objective::Energy, budget, args.deadline);
+    let of_deadline =
+        |setting: &Setting, deadline: u64| setting.problem(Objective::Energy, DEADLINE_BUDGET, Some(deadline));
+    let free = |setting: &Setting, budget: u64| setting.problem(Objective::Energy, budget, None);
+    let shortest = |setting: &Setting, budget: u64| setting.problem(Objective::Time, budget, None);
+    let give =
+        |name: &str, header, settings: &[Setting], varied: &[u64], problem: &dyn Fn(&Setting, u64) -> Problem| {
+            args.output
+                .give(name, "", &table(header, settings, varied, problem, args.time)?)
         };
-        let mut steps: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
-        steps.retain(|path| path.to_string_lossy().ends_with("_train.onnx"));
-        steps.sort();
-        found.extend(steps);
-    }
-    Ok(found)
+    give("poet-budgets", BY_BUDGET, &nets, &args.budgets, &of_budget)?;
+    give("poet-deadlines", BY_DEADLINE, &nets, &args.deadlines, &of_deadline)?;
+    give("poet-capuchin", BY_CAPUCHIN, &waiting, &CAPUCHIN_BUDGETS, &free)?;
+    give("poet-memory", BY_MEMORY, &nets, &args.budgets, &shortest)?;
+    give("poet-models", BY_BUDGET, &steps, &args.budgets, &of_budget)
 }
 
-/// Memory, time and energy of the shortest plans.
-fn by_memory(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
+/// A row for each setting and value of what is varied.
+fn table(
+    header: &'static [&'static str],
+    settings: &[Setting],
+    varied: &[u64],
+    problem: &dyn Fn(&Setting, u64) -> Problem,
+    time: Duration,
+) -> anyhow::Result<Table> {
     let mut rows = Vec::new();
     for setting in settings {
-        for &budget in &args.budgets {
-            let problem = setting.problem(Objective::Time, budget, None);
-            let mut row = vec![setting.names[0].clone(), setting.names[1].clone(), budget.to_string()];
-            if let Some(found) = Trial::of("auto", &problem, args.time)?.replay {
-                row.extend([
-                    format!("{:.1}", found.peak as f64 / 1e3),
-                    format!("{:.3}", found.duration as f64 / 1e6),
-                    format!("{:.3}", found.energy as f64 / 1e9),
-                ]);
-            }
+        for &value in varied {
+            let mut row = setting.names.to_vec();
+            row.push(value.to_string());
+            row.extend(cells(&header[row.len()..], &problem(setting, value), time)?);
             rows.push(row);
         }
     }
-    Ok(Table {
-        text_columns: 2,
-        header: BY_MEMORY,
-        rows,
-    })
+    Ok(Table::new(2, header, rows))
+}
+
+/// What a table has of a problem.
+fn cells(columns: &[&str], problem: &Problem, time: Duration) -> anyhow::Result<Vec<String>> {
+    if columns[0] == BY_MEMORY[3] {
+        let found = Trial::of("auto", problem, time)?.replay;
+        let figures = |found: Replay| {
+            [
+                format!("{:.1}", found.peak as f64 / 1e3),
+                format!("{:.3}", found.duration as f64 / 1e6),
+                format!("{:.3}", found.energy as f64 / 1e9),
+            ]
+        };
+        return Ok(found.map(figures).into_iter().flatten().collect());
+    }
+    let mut cells = Vec::new();
+    let mut last = Trial::default();
+    for &column in columns {
+        cells.push(match column {
+            "time %" => last.extra_time(problem),
+            "gap %" => last.gap(),
+            "least energy %" => {
+                let mut free = problem.clone();
+                free.deadline = None;
+                Trial::of("auto", &free, time)?.extra_energy(&free)
+            }
+            solver => {
+                last = Trial::of(solver, problem, time)?;
+                last.extra_energy(problem)
+            }
+        });
+    }
+    Ok(cells)
+}
+
+fn net(name: &str) -> Result<TrainingNet, String> {
+    TrainingNet::by_name(name).ok_or_else(|| format!("there is no network `{name}`"))
+}
+
+fn device(name: &str) -> Result<Device, String> {
+    Device::preset(name).ok_or_else(|| format!("there is no device `{name}`"))
+}
+
+fn paging(name: &str) -> Result<PagingMode, String> {
+    match name {
+        "sync" => Ok(PagingMode::Sync),
+        "dma" => Ok(PagingMode::Dma),
+        other => Err(format!("`{other}` is not a mode of paging: it is `sync` or `dma`")),
+    }
+}
+
+/// The models that are named, and the training steps of folders.
+fn models(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for path in paths {
+        if path.exists() {
+            found.extend(any_files(path, &["_train.onnx"])?);
+        } else {
+            crate::console::tell(&format!("skipped: there is no folder `{}`", path.display()));
+        }
+    }
+    Ok(found)
 }

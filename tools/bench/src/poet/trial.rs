@@ -76,6 +76,7 @@ fn share(of: u64, percent: u64) -> u64 {
 }
 
 /// What came of it.
+#[derive(Default)]
 pub(super) struct Trial {
     /// What the checker found of the plan; absent where there is none.
     pub(super) replay: Option<Replay>,
@@ -89,22 +90,20 @@ impl Trial {
     /// # Errors
     /// If the checker rejects the plan. A plan that misses the deadline is none: some solvers know no deadline.
     pub(super) fn of(name: &str, problem: &Problem, time: Duration) -> anyhow::Result<Self> {
-        let nothing = Self {
-            replay: None,
-            gap: None,
-        };
         let Ok(solver) = remat::solver_named(name) else {
-            return Ok(nothing);
+            return Ok(Self::default());
         };
         let control = SolveControl::new().time_limit(time);
         let outcome = solver.solve(problem, &control);
-        let Some(plan) = outcome.plan else { return Ok(nothing) };
+        let Some(plan) = outcome.plan else {
+            return Ok(Self::default());
+        };
         let mut timeless = problem.clone();
         timeless.deadline = None;
         let found = remat::verify::replay(&timeless, &plan);
         let found = found.with_context(|| format!("the plan of `{name}` for `{}` was rejected", problem.name))?;
         if problem.deadline.is_some_and(|deadline| found.duration > deadline) {
-            return Ok(nothing);
+            return Ok(Self::default());
         }
         Ok(Self {
             replay: Some(found),

@@ -11,10 +11,9 @@ use remat::plan::BudgetSpec;
 use remat::{Model, Solution};
 
 use self::known::Known;
-use crate::document::replace_in;
-use crate::graphs::{Order, graphs};
+use crate::files::{Order, graphs, stem};
 use crate::measure::{Effort, Run, measure, usable};
-use crate::table::{Form, Table};
+use crate::table::{Output, Table};
 
 const HEADER: &[&str] = &[
     "graph",
@@ -54,12 +53,8 @@ pub(crate) struct Args {
     /// Keep plans that are better than the best known ones, and their bounds, beside the graphs.
     #[arg(long)]
     keep: bool,
-    /// Form of the table.
-    #[arg(long, value_name = "FORM", default_value = "text")]
-    format: Form,
-    /// Also write the table into this document, between its marks.
-    #[arg(long, value_name = "DOCUMENT")]
-    write: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// Where the plans of a graph lie.
@@ -83,7 +78,7 @@ impl Place<'_> {
         }
         let mut found = Vec::new();
         for path in graphs(&folder)? {
-            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            let stem = stem(&path);
             if let Some(system) = stem.strip_prefix(&self.graph).and_then(|rest| rest.strip_prefix('.')) {
                 found.push((system.to_owned(), path.clone()));
             }
@@ -103,8 +98,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for path in graphs(&args.graphs)? {
         let model = Order::Free.open(&path)?;
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let graph = stem.to_owned();
+        let graph = stem(&path);
         let place = Place { folder, graph };
         for &budget in &args.budgets {
             rows.extend(of_budget(args, &model, &place, budget, &solvers)?);
@@ -113,21 +107,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             rows.extend(with_reference_row(args, &model, &place, &system, &path)?);
         }
     }
-    let table = Table {
-        text_columns: 3,
-        header: HEADER,
-        rows,
-    };
-    table.print(args.format);
-    if let Some(document) = &args.write {
-        let Effort { time, threads, seed } = args.effort;
-        let how = format!(
-            "At most {} s for each, {threads} thread(s), seed {seed}, free order.\n\n",
-            time.as_secs_f64()
-        );
-        replace_in(document, "training", &(how + &table.render(Form::Markdown)))?;
-    }
-    Ok(())
+    let how = format!("At most {}, free order.\n\n", args.effort);
+    args.output.give("training", &how, &Table::new(3, HEADER, rows))
 }
 
 /// The rows of one budget: one for each solver. The lowest peak is sought by the same search whoever goes on from there: one row.
@@ -225,6 +206,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::table::Form;
 
     fn args(folder: &Path, solvers: &[&str]) -> Args {
         Args {
@@ -233,18 +215,19 @@ mod tests {
             solvers: solvers.iter().map(|&name| name.to_owned()).collect(),
             effort: Effort {
                 time: Duration::from_millis(200),
-                threads: 1,
-                seed: 0,
+                ..Effort::LITTLE
             },
             keep: true,
-            format: Form::Json,
-            write: Some(folder.join("page.md")),
+            output: Output {
+                format: Form::Json,
+                write: vec![folder.join("page.md")],
+            },
         }
     }
 
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        let graph = crate::layered::Layered::new(30, None, None, 1).generate().unwrap();
+        let graph = crate::layered::LayeredGraph::new(30, 1).unwrap();
         let mut file = std::fs::File::create(folder.path().join("a.json")).unwrap();
         graph.write(&mut file).unwrap();
         let marks = "<!-- bench: training -->\n<!-- /bench: training -->\n";
@@ -302,7 +285,7 @@ mod tests {
         let mut plans = 0;
         for path in graphs(&folder).unwrap() {
             let model = Order::Free.open(&path).unwrap();
-            let graph = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            let graph = stem(&path);
             let place = Place { folder: &folder, graph };
             let budgets = ["min", "40%", "50%", "60%", "70%", "80%"];
             let mut found = Vec::new();

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
-use remat::ir::{Dim, Graph, ValueType};
+use remat::ir::Graph;
 use serde::{Deserialize, Serialize};
+
+use crate::ort::dims;
 
 /// What is given for all models, and for single ones.
 pub(super) struct Choice {
@@ -63,36 +65,14 @@ impl Choice {
 impl Rule {
     /// A value for every dimension that the inputs of the graph leave open, and those that were given for others which it has.
     pub(super) fn choose(&self, graph: &Graph) -> BTreeMap<String, u64> {
-        let mut chosen = BTreeMap::new();
-        for tensor in &graph.tensors {
-            for name in open(&tensor.ty) {
-                if let Some(&value) = self.given.get(name) {
-                    chosen.insert(name.to_owned(), value);
-                }
-            }
-        }
+        let mut chosen = dims::of(graph, &self.given);
         for &input in &graph.inputs {
-            for name in open(&graph.tensors[input].ty) {
+            for name in dims::open(&graph.tensors[input].ty) {
                 let value = if is_batch(name) { self.batch } else { self.other };
                 chosen.entry(name.to_owned()).or_insert(value);
             }
         }
         chosen
-    }
-}
-
-/// Names of the open dimensions of a type, those of a sequence's elements among them.
-fn open(ty: &ValueType) -> Vec<&str> {
-    match ty {
-        ValueType::Tensor { shape: Some(dims), .. } | ValueType::SparseTensor { shape: Some(dims), .. } => {
-            let named = dims.iter().filter_map(|dim| match dim {
-                Dim::Symbol(name) => Some(name.as_str()),
-                Dim::Known(_) | Dim::Free { .. } | Dim::Unknown => None,
-            });
-            named.collect()
-        }
-        ValueType::Sequence(inner) | ValueType::Optional(inner) => open(inner),
-        _ => Vec::new(),
     }
 }
 
@@ -104,8 +84,6 @@ fn is_batch(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use remat::onnx::{ImportOptions, OnnxModel};
-
     use super::*;
 
     #[test]
@@ -127,11 +105,7 @@ mod tests {
     #[test]
     fn every_open_dimension_of_an_input_gets_a_value() {
         let path = remat_testing::workspace().join("test/models/features/dynamic_batch.onnx");
-        let looked_at = ImportOptions {
-            open_sizes: true,
-            ..ImportOptions::default()
-        };
-        let model = OnnxModel::open(&path, &looked_at).expect("it is a model");
+        let model = dims::open_model(&path).expect("it is a model");
         let rule = |given: &[(&str, u64)]| Rule {
             given: given.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
             batch: 2,

@@ -20,9 +20,8 @@ use remat::plan::{BudgetSpec, parse_bytes, parse_duration};
 use remat_onnxruntime_run::Host;
 use serde::{Deserialize, Serialize};
 
-use crate::document::replace_in;
 use crate::ort::host;
-use crate::table::Form;
+use crate::table::{Form, Output};
 use dims::Choice;
 use find::{ZooModel, models};
 use row::{Row, Settings};
@@ -73,12 +72,8 @@ pub(crate) struct Args {
     /// Shared library of ONNX Runtime [default: as for `ort`].
     #[arg(long, value_name = "PATH")]
     ort_library: Option<PathBuf>,
-    /// Form of the table.
-    #[arg(long, value_name = "FORM", default_value = "text")]
-    format: Form,
-    /// Also write the tables into this document, between its marks; may be repeated.
-    #[arg(long, value_name = "DOCUMENT")]
-    write: Vec<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// The file of rows.
@@ -114,14 +109,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         // What was done before stays in the file.
         write(&args.rows, rows.iter().chain(&known))?;
     }
-    match args.format {
+    match args.output.format {
         Form::Json => crate::console::print(&(json(rows.iter())? + "\n")),
         form => crate::console::print(&table::text(&rows, form)),
     }
-    let page = table::text(&rows, Form::Markdown);
-    args.write
-        .iter()
-        .try_for_each(|document| replace_in(document, "zoo", &page))
+    args.output.write_all("zoo", &table::text(&rows, Form::Markdown))
 }
 
 fn settings(args: &Args, host: &Host, dims: dims::Rule) -> Settings {

@@ -49,12 +49,8 @@ pub(super) fn text(rows: &[Row], form: Form) -> String {
         let (folder, others) = rest.split_at(end);
         rest = others;
         text += &format!("\n## {}\n\n{}\n\n", first.folder, summary(folder));
-        let table = Table {
-            text_columns: TEXT_COLUMNS,
-            header: HEADER,
-            rows: folder.iter().map(|row| cells(row, form)).collect(),
-        };
-        text += &table.render(form);
+        let rows = folder.iter().map(|row| cells(row, form)).collect();
+        text += &Table::new(TEXT_COLUMNS, HEADER, rows).render(form);
     }
     text
 }
@@ -207,10 +203,8 @@ fn short(cell: &str, form: Form) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use serde_json::json;
 
-    use super::super::dims::Rule;
-    use super::super::row::Settings;
     use super::*;
 
     const MB: u64 = 1_000_000;
@@ -222,62 +216,35 @@ mod tests {
         }
     }
 
-    fn deployed(exact: Change) -> Deployed {
-        Deployed {
-            strategy: "fused".to_owned(),
-            rejected: Vec::new(),
-            is_rewritten: true,
-            recomputes: 1,
-            predicted: 6 * MB,
-            exact,
-            first: change(16 * MB, 16 * MB),
-            later: change(16 * MB, 16 * MB),
-            time_ratio: Some(1.015),
-            seeds: 2,
-            left_out: Vec::new(),
-            ms: 1,
-        }
+    fn deployed(exact: Change) -> Option<Outcome<Deployed>> {
+        let same = change(16 * MB, 16 * MB);
+        let row = json!({
+            "strategy": "fused", "rejected": [], "is_rewritten": true, "recomputes": 1, "predicted": 6 * MB,
+            "exact": exact, "first": same, "later": same, "time_ratio": 1.015, "seeds": 2, "left_out": [], "ms": 1,
+        });
+        Some(Outcome::Done(serde_json::from_value(row).expect("it is a row")))
     }
 
-    fn row(folder: &str, deployed: Option<Outcome<Deployed>>) -> Row {
-        let opened = Opened {
-            dims: BTreeMap::from([("batch".to_owned(), 1)]),
-            ops: 3,
-            measured_sizes: 2,
-            ms: 1,
+    fn row(folder: &str, deployed: Option<&Outcome<Deployed>>) -> Row {
+        let opened = match deployed {
+            Some(_) => json!({ "done": { "dims": { "batch": 1 }, "ops": 3, "measured_sizes": 2, "ms": 1 } }),
+            None => json!({ "failed": "a | b\n<c>" }),
         };
-        let dims = Rule {
-            given: BTreeMap::new(),
-            batch: 1,
-            other: 64,
-        };
-        let settings = Settings {
-            budget: "auto".to_owned(),
-            time_ms: 1_500,
-            limit_ms: 60_000,
-            memory_bytes: 8_000_000_000,
-            program: "1".to_owned(),
-            runtime: "2".to_owned(),
-            dims,
-        };
-        Row {
-            folder: folder.to_owned(),
-            model: "m".to_owned(),
-            hash: String::new(),
-            settings,
-            opened: match deployed {
-                Some(_) => Outcome::Done(opened),
-                None => Outcome::Failed("a | b\n<c>".to_owned()),
+        let row = json!({
+            "folder": folder, "model": "m", "hash": "", "opened": opened, "deployed": deployed,
+            "settings": {
+                "budget": "auto", "time_ms": 1_500, "limit_ms": 60_000, "memory_bytes": 8_000_000_000u64, "program": "1",
+                "runtime": "2", "dims": { "given": {}, "batch": 1, "other": 64 },
             },
-            deployed,
-        }
+        });
+        serde_json::from_value(row).expect("it is a row")
     }
 
     #[test]
     fn each_folder_has_its_table_and_what_came_of_its_models() {
-        let lower = row("a", Some(Outcome::Done(deployed(change(10 * MB, 6 * MB)))));
-        let higher = row("a", Some(Outcome::Done(deployed(change(6 * MB, 10 * MB)))));
-        let crashed = row("a", Some(Outcome::Failed("crashed (signal 9)".to_owned())));
+        let lower = row("a", deployed(change(10 * MB, 6 * MB)).as_ref());
+        let higher = row("a", deployed(change(6 * MB, 10 * MB)).as_ref());
+        let crashed = row("a", Some(&Outcome::Failed("crashed (signal 9)".to_owned())));
         let text = text(&[lower, higher, crashed, row("b", None)], Form::Markdown);
         for part in [
             "## a\n\n3 models: 3 imported, 2 run before and after with the same bits, 1 of them in less",

@@ -6,26 +6,24 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use remat::onnx::{ImportOptions, OnnxModel};
 use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
 use remat::{LoadOptions, SolveRequest};
-use remat_onnxruntime_deploy::{DeployRequest, open_model};
+use remat_onnxruntime_deploy::DeployRequest;
 use remat_onnxruntime_run::{ChildCommand, ChildLimits, Ended, Host, ask, die_with};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::find::ZooModel;
 use super::row::{Deployed, Opened, Settings};
+use crate::ort::EXPECTED;
+use crate::ort::dims::open_model;
 
 /// Name of the hidden command that opens or deploys one model.
 pub(crate) const CHILD: &str = "zoo-child";
 
 /// What an answer starts with.
 const ANSWER: &str = "zoo-answer ";
-
-/// How long loading a model and running it once is expected to take, before anything is known of it.
-const EXPECTED: Duration = Duration::from_secs(10);
 
 /// What a process is asked for.
 #[derive(Serialize, Deserialize)]
@@ -89,10 +87,7 @@ fn answered<T: DeserializeOwned>(
         Ok(Ended::TimedOut(limit)) => Err(format!("not over after {} s", limit.as_secs())),
         Ok(Ended::Itself {
             answer: Some(answer), ..
-        }) => {
-            let answer: Result<T, String> = serde_json::from_str(&answer).map_err(|error| error.to_string())?;
-            answer
-        }
+        }) => serde_json::from_str(&answer).unwrap_or_else(|error| Err(error.to_string())),
         Ok(Ended::Itself { status, last_words, .. }) => {
             let words = last_words.map_or_else(String::new, |words| format!(": {words}"));
             Err(format!("crashed ({status}){words}"))
@@ -142,20 +137,13 @@ fn take_no_more_than(bytes: u64) -> anyhow::Result<()> {
 }
 
 fn opened(question: &Question, host: &Host) -> anyhow::Result<Opened> {
-    let looked_at = ImportOptions {
-        open_sizes: true,
-        ..ImportOptions::default()
-    };
     let started = Instant::now();
-    let dims = {
-        let model = OnnxModel::open(&question.model, &looked_at)?;
-        question.settings.dims.choose(model.graph())
-    };
+    let dims = question.settings.dims.choose(open_model(&question.model)?.graph());
     let load = LoadOptions {
         dims: dims.clone(),
         ..LoadOptions::default()
     };
-    let model = open_model(&question.model, &load, Some((host, ChildLimits::default())))?;
+    let model = remat_onnxruntime_deploy::open_model(&question.model, &load, Some((host, ChildLimits::default())))?;
     Ok(Opened {
         dims,
         ops: model.problem().ops.len(),

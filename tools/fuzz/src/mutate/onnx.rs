@@ -8,41 +8,9 @@ use remat_onnx::proto::{
 use crate::Rng;
 
 /// Operators whose shapes are inferred in different ways.
-const OPERATORS: &[&str] = &[
-    "Add",
-    "Cast",
-    "Concat",
-    "ConstantOfShape",
-    "Conv",
-    "ConvTranspose",
-    "Expand",
-    "Flatten",
-    "Gather",
-    "GatherND",
-    "Gemm",
-    "Identity",
-    "MatMul",
-    "MaxPool",
-    "NonZero",
-    "OneHot",
-    "Pad",
-    "Range",
-    "ReduceSum",
-    "Reshape",
-    "Resize",
-    "ScatterND",
-    "Shape",
-    "Size",
-    "Slice",
-    "SpaceToDepth",
-    "Split",
-    "Squeeze",
-    "Tile",
-    "TopK",
-    "Transpose",
-    "Unsqueeze",
-    "Where",
-];
+const OPERATORS: &str = "Add Cast Concat ConstantOfShape Conv ConvTranspose Expand Flatten Gather GatherND Gemm Identity MatMul MaxPool \
+    NonZero OneHot Pad Range ReduceSum Reshape Resize ScatterND Shape Size Slice SpaceToDepth Split Squeeze Tile \
+    TopK Transpose Unsqueeze Where";
 
 /// `None` where the bytes are no model.
 pub(super) fn mutate(data: &[u8], rng: &mut Rng) -> Option<Vec<u8>> {
@@ -105,7 +73,10 @@ fn node(node: &mut NodeProto, name: &str, rng: &mut Rng) {
     let (input, output) = (rng.below(node.input.len()), rng.below(node.output.len()));
     let attribute = rng.below(node.attribute.len());
     match rng.below(9) {
-        0 => node.op_type = rng.pick(OPERATORS).copied().unwrap_or_default().to_owned(),
+        0 => {
+            let operators: Vec<&str> = OPERATORS.split(' ').collect();
+            node.op_type = rng.pick(&operators).copied().unwrap_or_default().to_owned();
+        }
         1 if !node.input.is_empty() => name.clone_into(&mut node.input[input]),
         2 if !node.input.is_empty() => drop(node.input.remove(input)),
         3 => node.input.push(name.to_owned()),

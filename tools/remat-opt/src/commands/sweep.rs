@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use comfy_table::Table;
 use remat::plan::{Accounting, Certificate, Tiling, parse_duration};
-use remat::{BaselineOf, BodySweep, Finding, Front, FrontFile, FrontPoint, Model, SweepRequest, TiledSweep};
+use remat::{BaselineOf, BodySweep, Finding, Front, FrontFile, FrontPoint, Model, Overhead, SweepRequest, TiledSweep};
 use remat_chart::{Curve, DrawError};
 use remat_files::document::to_json;
 use remat_files::shown;
@@ -293,23 +293,23 @@ fn svg(model: &Model, front: &Front) -> Result<String, DrawError> {
         // The last one is without rematerialization.
         points: plans.chain([(100.0, 0.0)]).collect(),
     };
-    let tiled = front.points.iter().filter_map(|point| point.in_tiles.as_ref());
-    let tiled: Vec<(f64, f64)> = tiled
-        .map(|tiled| (share(tiled.peak), tiled.overhead.percent()))
-        .collect();
-    let in_tiles = (!tiled.is_empty()).then(|| Curve {
-        name: "plans in tiles".to_owned(),
-        points: tiled,
-    });
-    let planned = front.points.iter().filter_map(|point| point.in_bodies.as_ref());
-    let planned: Vec<(f64, f64)> = planned
-        .map(|found| (share(found.peak), found.overhead.percent()))
-        .collect();
-    let in_bodies = (!planned.is_empty()).then(|| Curve {
-        name: "plans with planned subgraphs".to_owned(),
-        points: planned,
-    });
-    let curves: Vec<Curve> = std::iter::once(plans).chain(in_tiles).chain(in_bodies).collect();
+    let others = |name: &str, found: &dyn Fn(&FrontPoint) -> Option<(u64, Overhead)>| Curve {
+        name: name.to_owned(),
+        points: front
+            .points
+            .iter()
+            .filter_map(|point| found(point).map(|(peak, overhead)| (share(peak), overhead.percent())))
+            .collect(),
+    };
+    let curves = [
+        plans,
+        others("plans in tiles", &|point| {
+            point.in_tiles.as_ref().map(|found| (found.peak, found.overhead))
+        }),
+        others("plans with planned subgraphs", &|point| {
+            point.in_bodies.as_ref().map(|found| (found.peak, found.overhead))
+        }),
+    ];
     let crosses = |name: &str, wanted: fn(&Finding) -> bool| Curve {
         name: name.to_owned(),
         points: front

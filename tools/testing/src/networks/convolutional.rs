@@ -7,16 +7,6 @@ const THREE: Window = Window {
     stride: 1,
     padding: 1,
 };
-const ONE: Window = Window {
-    side: 1,
-    stride: 1,
-    padding: 0,
-};
-const STEM: Window = Window {
-    side: 7,
-    stride: 2,
-    padding: 3,
-};
 
 pub(super) fn linear() -> Layers {
     let mut net = Layers::input(&[1, 784]);
@@ -28,9 +18,8 @@ pub(super) fn linear() -> Layers {
     net
 }
 
-/// For images of that side.
-pub(super) fn vgg16(side: u64, classes: u64) -> Layers {
-    let mut net = Layers::input(&[3, side, side]);
+pub(super) fn vgg16() -> Layers {
+    let mut net = Layers::input(&[3, 32, 32]);
     for (channels, layers) in [(64, 2), (128, 2), (256, 3), (512, 3), (512, 3)] {
         for _ in 0..layers {
             net.conv(channels, THREE, net.last());
@@ -44,48 +33,8 @@ pub(super) fn vgg16(side: u64, classes: u64) -> Layers {
         net.relu(net.last());
         net.each("dropout", net.last());
     }
-    net.linear(classes, net.last());
-    net.loss(classes, net.last());
-    net
-}
-
-/// The skip connection starts behind the first activation of a block.
-pub(super) fn resnet18() -> Layers {
-    let mut net = imagenet_stem();
-    for (channels, stride) in [(64, 1), (128, 2), (256, 2), (512, 2)] {
-        for stride in [stride, 1] {
-            let x = net.conv(channels, Window { stride, ..THREE }, net.last());
-            let x = net.norm(x);
-            let first = net.relu(x);
-            let x = net.conv(channels, THREE, first);
-            let x = net.norm(x);
-            let x = net.add(first, x);
-            net.relu(x);
-        }
-    }
-    classify(&mut net, 7, 1000);
-    net
-}
-
-/// The skip connection starts behind the first activation of a block, filled up with zeros.
-pub(super) fn resnet50() -> Layers {
-    let mut net = imagenet_stem();
-    for (channels, blocks, stride) in [(64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)] {
-        for block in 0..blocks {
-            let stride = if block == 0 { stride } else { 1 };
-            let x = net.conv(channels, Window { stride, ..ONE }, net.last());
-            let x = net.norm(x);
-            let first = net.relu(x);
-            let x = net.conv(channels, THREE, first);
-            let x = net.norm(x);
-            let x = net.relu(x);
-            let x = net.conv(4 * channels, ONE, x);
-            let x = net.norm(x);
-            let x = net.add(x, first);
-            net.relu(x);
-        }
-    }
-    classify(&mut net, 7, 1000);
+    net.linear(10, net.last());
+    net.loss(10, net.last());
     net
 }
 
@@ -109,21 +58,9 @@ pub(super) fn resnet18_cifar() -> Layers {
             net.relu(x);
         }
     }
-    classify(&mut net, 8, 10);
-    net
-}
-
-fn imagenet_stem() -> Layers {
-    let mut net = Layers::input(&[3, 224, 224]);
-    net.conv(64, STEM, net.last());
-    net.norm(net.last());
-    net.pool(3, 2, net.last());
-    net
-}
-
-fn classify(net: &mut Layers, side: u64, classes: u64) {
-    net.pool(side, 1, net.last());
+    net.pool(8, 1, net.last());
     net.flatten(net.last());
-    net.linear(classes, net.last());
-    net.loss(classes, net.last());
+    net.linear(10, net.last());
+    net.loss(10, net.last());
+    net
 }

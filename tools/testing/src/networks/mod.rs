@@ -30,12 +30,6 @@ pub enum TrainingNet {
     Resnet18Cifar,
     /// VGG16 on CIFAR-10.
     Vgg16Cifar,
-    /// ResNet-18 on ImageNet.
-    Resnet18,
-    /// ResNet-50 on ImageNet.
-    Resnet50,
-    /// VGG16 on ImageNet.
-    Vgg16,
     /// One block of BERT base, 512 tokens.
     Transformer,
     /// BERT base, 12 blocks, 512 tokens.
@@ -44,14 +38,11 @@ pub enum TrainingNet {
 
 impl TrainingNet {
     /// All of them, small ones first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 5] = [
         Self::Linear,
         Self::Resnet18Cifar,
         Self::Vgg16Cifar,
         Self::Transformer,
-        Self::Resnet18,
-        Self::Vgg16,
-        Self::Resnet50,
         Self::Bert,
     ];
 
@@ -62,9 +53,6 @@ impl TrainingNet {
             Self::Linear => "linear",
             Self::Resnet18Cifar => "resnet18-cifar",
             Self::Vgg16Cifar => "vgg16-cifar",
-            Self::Resnet18 => "resnet18",
-            Self::Resnet50 => "resnet50",
-            Self::Vgg16 => "vgg16",
             Self::Transformer => "transformer",
             Self::Bert => "bert",
         }
@@ -108,10 +96,7 @@ impl TrainingNet {
         let forward = match self {
             Self::Linear => convolutional::linear(),
             Self::Resnet18Cifar => convolutional::resnet18_cifar(),
-            Self::Vgg16Cifar => convolutional::vgg16(32, 10),
-            Self::Resnet18 => convolutional::resnet18(),
-            Self::Resnet50 => convolutional::resnet50(),
-            Self::Vgg16 => convolutional::vgg16(224, 1000),
+            Self::Vgg16Cifar => convolutional::vgg16(),
             Self::Transformer => transformer::bert(1),
             Self::Bert => transformer::bert(12),
         };

@@ -1,38 +1,30 @@
 //! The invariants of the architecture, one file per rule.
 
 mod circles;
-mod dependencies;
-mod documentation;
+mod crates;
 mod errors;
-mod length;
+mod files;
 mod links;
-mod machine_paths;
-mod names;
 mod operators;
-mod silence;
 mod tables;
 mod unsafe_code;
-mod writing;
+mod words;
 
 use crate::workspace::{Finding, Source};
 
 /// Everything that breaks a rule, by file and line.
 pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
-    let rules: [fn(&Source) -> Vec<Finding>; 12] = [
-        dependencies::check,
-        documentation::check,
+    let rules: [fn(&Source) -> Vec<Finding>; 7] = [
+        crates::check,
         errors::check,
-        length::check,
         links::check,
-        machine_paths::check,
-        names::check,
         operators::check,
-        silence::check,
         tables::check,
         unsafe_code::check,
-        writing::check,
+        words::check,
     ];
     let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| sources.iter().flat_map(rule)).collect();
+    findings.extend(sources.iter().filter_map(files::check));
     findings.extend(circles::check(sources));
     findings.sort();
     findings

@@ -46,11 +46,7 @@ static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     let is_pass = source.path.starts_with("passes/") && source.is_library() && source.is_rust() && !source.is_test();
-    let may_name = |&(path, _): &(&str, &str)| match path.ends_with('/') {
-        true => source.path.starts_with(path),
-        false => source.path == path,
-    };
-    if !is_pass || NAMED.iter().any(may_name) {
+    if !is_pass || NAMED.iter().any(|(path, _)| source.is_at(path)) {
         return Vec::new();
     }
     let named = source.code().filter_map(|(number, line)| {

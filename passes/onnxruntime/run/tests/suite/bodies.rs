@@ -50,7 +50,7 @@ fn check(name: &str, budget: &str, expected: &[&str]) -> Deployment {
     );
     let check = found.check.as_ref().expect("the runtime is here");
     assert!(found.exceeded_prediction().is_none(), "{name}");
-    if let Some((before, after)) = check.before.exact.zip(check.after.exact) {
+    if let Some((before, after)) = check.before.arena_off.zip(check.after.arena_off) {
         let predicted = found.prediction.peak_bytes;
         // Tables of the runtime count in models as small as these.
         let off = after.abs_diff(predicted);

@@ -155,11 +155,11 @@ pub(crate) fn later_runs_of_a_branch_take_what_is_predicted_which_is_what_the_fi
         let found = deployed(&input, &out);
         let check = found.check.as_ref().expect("the runtime is here");
         assert!(found.lowering.in_branch && found.is_written, "{what}: {check:?}");
-        let Some((first, later)) = check.after.stock.zip(check.after.stock_steady) else {
+        let Some((first, later)) = check.after.first_run.zip(check.after.later_runs) else {
             assert!(check.unmeasured.is_some());
             return;
         };
-        let before = check.before.stock_steady.expect("it was measured, too");
+        let before = check.before.later_runs.expect("it was measured, too");
         assert!(
             later <= first + first / 100,
             "{what}: {first}, and {later} in later runs"
@@ -172,7 +172,7 @@ pub(crate) fn later_runs_of_a_branch_take_what_is_predicted_which_is_what_the_fi
         }
         // With the memory arena off, the branch costs nothing.
         assert_eq!(found.exceeded_prediction(), None, "{what}");
-        let most = check.before.exact.map(|bytes| bytes + bytes / 100);
-        assert!(check.after.exact <= most, "{what}: {check:?}");
+        let most = check.before.arena_off.map(|bytes| bytes + bytes / 100);
+        assert!(check.after.arena_off <= most, "{what}: {check:?}");
     }
 }

@@ -84,7 +84,7 @@ pub(crate) fn what_is_predicted_is_what_is_measured() {
         assert!(is_first, "{name}: {}, {:?}", found.strategy, found.rejected);
         assert!(out.exists() && found.lowering.clones > 0, "{name}");
         let check = found.check.as_ref().expect("the runtime is here");
-        let Some((before, after)) = check.before.exact.zip(check.after.exact) else {
+        let Some((before, after)) = check.before.arena_off.zip(check.after.arena_off) else {
             assert!(check.unmeasured.is_some(), "{name}");
             continue;
         };
@@ -155,7 +155,7 @@ pub(crate) fn a_kernel_that_overwrites_its_operand_does_so_in_plans_and_files() 
     let found = deployed(&input, &out, "auto", Some(&host())).unwrap_or_else(|error| panic!("{error}"));
     assert!(is_once(found.model.baseline().peak), "{}", found.model.baseline().peak);
     let check = found.check.expect("the runtime is here");
-    if let Some((before, after)) = check.before.exact.zip(check.after.exact) {
+    if let Some((before, after)) = check.before.arena_off.zip(check.after.arena_off) {
         assert!(is_once(before) && is_once(after), "{before} became {after}");
     }
     let found = tiled(&input, &out, &host());
@@ -167,7 +167,7 @@ pub(crate) fn a_kernel_that_overwrites_its_operand_does_so_in_plans_and_files() 
     );
     let check = found.check.as_ref().expect("the runtime is here");
     assert_eq!(check.outputs, Outputs::Identical);
-    if let Some(after) = check.after.exact {
+    if let Some(after) = check.after.arena_off {
         assert!(after < scores * 6 / 10, "{after}, and the scores take {scores}");
         assert!(found.exceeded_prediction().is_none());
     }
@@ -215,7 +215,7 @@ pub(crate) fn a_budget_is_refused_after_every_strategy() {
     // What the model takes as it is keeps a budget of all of it, whatever becomes of plans.
     let found = deployed(&unet(), &out, "100%", Some(&host)).unwrap_or_else(|error| panic!("{error}"));
     let check = found.check.expect("the runtime is here");
-    if let Some((after, budget)) = check.after.exact.zip(found.budget) {
+    if let Some((after, budget)) = check.after.arena_off.zip(found.budget) {
         assert!(after <= budget, "{after} bytes, the budget is {budget}");
     }
 }

@@ -51,7 +51,7 @@ fn deployed_within(budget: &str, input: &Path, folder: &Path, dims: &[(&str, u64
 fn peaks(found: &Deployment) -> Option<(u64, u64)> {
     let check = found.check.as_ref().expect("the runtime is here");
     assert_eq!(check.seeds, 2);
-    check.before.exact.zip(check.after.exact)
+    check.before.arena_off.zip(check.after.arena_off)
 }
 
 /// Beyond this a peak counts as higher, or as not predicted.

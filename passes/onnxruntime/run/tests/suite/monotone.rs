@@ -47,7 +47,7 @@ fn deployed(input: &Path, budget: BudgetSpec, host: &Host) -> Result<Deployment,
 fn assert_monotone(model: &Path) {
     let (name, host) = (model.display(), host());
     let free = deployed(model, BudgetSpec::Auto, &host).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let measured = |found: &Deployment| found.check.as_ref().and_then(|check| check.after.exact);
+    let measured = |found: &Deployment| found.check.as_ref().and_then(|check| check.after.arena_off);
     let lowest = measured(&free).unwrap_or(free.prediction.peak_bytes);
     let whole = free.model.baseline_peak().bytes;
     let mut least = i64::MAX;

@@ -109,7 +109,7 @@ fn finding(done: &Deployment) -> Option<BatchFinding> {
         );
         return Some(BatchFinding::NotFound { reason });
     }
-    let measured = done.check.as_ref().and_then(|check| check.after.exact);
+    let measured = done.check.as_ref().and_then(|check| check.after.arena_off);
     measured.filter(|_| done.is_written).map(|peak| BatchFinding::Plan {
         peak,
         duration: done.solution.replay.duration,

@@ -1,11 +1,11 @@
 //! What `-v` and pages say of the main job beyond its seven entries.
 
 use remat_files::shown;
+use remat_onnxruntime_deploy::{Check, Measured};
 
 use super::args::is_model;
 use super::document::{DurationUnit, Report};
 use super::in_runtime::{ArenaOffRecord, InRuntime};
-use super::measured::{MeasuredRecord, Peaks};
 use super::proof;
 use crate::lines::{Entries, Entry};
 use crate::padding::padding_text;
@@ -226,9 +226,9 @@ fn names(nodes: &[String]) -> String {
     }
 }
 
-fn measured_lines(measured: &MeasuredRecord) -> Vec<String> {
+fn measured_lines(measured: &Check) -> Vec<String> {
     let (before, after) = (&measured.before, &measured.after);
-    let known = |what: &str, of: fn(&Peaks) -> Option<u64>| {
+    let known = |what: &str, of: fn(&Measured) -> Option<u64>| {
         let (before, after) = of(before).zip(of(after))?;
         Some(format!(
             "{} -> {} ({:.1} %) {what}",
@@ -254,8 +254,8 @@ fn measured_lines(measured: &MeasuredRecord) -> Vec<String> {
 }
 
 /// By how much processes grew, where the system tells.
-fn growth(before: &Peaks, after: &Peaks) -> Vec<String> {
-    let change = |of: fn(&Peaks) -> Option<u64>| Some(format!("{} -> {}", bytes(of(before)?), bytes(of(after)?)));
+fn growth(before: &Measured, after: &Measured) -> Vec<String> {
+    let change = |of: fn(&Measured) -> Option<u64>| Some(format!("{} -> {}", bytes(of(before)?), bytes(of(after)?)));
     let runs = |first: Option<String>, later: Option<String>, setting: &str| {
         let later = later
             .map(|later| format!(", {later} in later ones"))
@@ -279,7 +279,7 @@ fn growth(before: &Peaks, after: &Peaks) -> Vec<String> {
 }
 
 /// What the runs in turns say of time.
-fn times(measured: &MeasuredRecord) -> Option<String> {
+fn times(measured: &Check) -> Option<String> {
     let added = |ratio: f64| format!("{:+.1} %", 100.0 * (ratio - 1.0));
     let default = measured.time_ratio.map(added);
     let off = measured.arena_off_time_ratio.map(added);
@@ -328,13 +328,13 @@ fn advice(report: &Report, runtime: &InRuntime, entries: &mut Entries) {
 
 /// Whether to turn the memory arena off: what it saves, and what it costs beside the original in a default session.
 fn without_the_arena(off: ArenaOffRecord) -> Vec<String> {
-    let how = if off.is_measured {
+    let how = if off.off.is_measured {
         ""
     } else {
         " (estimated, not measured)"
     };
-    let time = format!("time is {:+.1} %{how}", off.overhead_percent);
-    let growth = off.growth.map(|growth| {
+    let time = format!("time is {:+.1} %{how}", off.off.overhead_percent);
+    let growth = off.off.growth.map(|growth| {
         format!(
             "the process grows by {} instead of {}",
             bytes(growth.after_bytes),
@@ -344,7 +344,7 @@ fn without_the_arena(off: ArenaOffRecord) -> Vec<String> {
     if off.is_recommended {
         return vec![format!(
             "enable_cpu_mem_arena = False and enable_mem_pattern = False lower the heap peak by {}: {}, {time}",
-            bytes(off.saved_bytes),
+            bytes(off.off.saved_bytes),
             growth.unwrap_or_default()
         )];
     }
@@ -353,12 +353,15 @@ fn without_the_arena(off: ArenaOffRecord) -> Vec<String> {
         against.push(growth.unwrap_or_else(|| "by how much the process grows was not measured".to_owned()));
     }
     if off.is_slow {
-        against.push(format!("{time}, more than {} %", off.most_percent.unwrap_or_default()));
+        against.push(format!(
+            "{time}, more than {} %",
+            off.off.most_percent.unwrap_or_default()
+        ));
     }
     vec![
         format!(
             "the defaults; with the memory arena off the heap peak is {} lower, but {}",
-            bytes(off.saved_bytes),
+            bytes(off.off.saved_bytes),
             against.join(", and ")
         ),
         "`--arena-plan` gives every buffer its place in one block of about the lower peak, and measures by how much the process grows; `--settings` looks for settings that come close"

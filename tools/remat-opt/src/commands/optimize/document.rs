@@ -6,13 +6,12 @@ use std::time::Instant;
 use remat::plan::{Accounting, Certificate, Step, Tiling};
 use remat::{BaselineOf, Format, Model, Solution};
 use remat_files::document::to_json;
-use remat_onnxruntime_deploy::{Missed, SettingsTried};
+use remat_onnxruntime_deploy::{Check, Missed, Outputs, SettingsTried};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::args::OptimizeArgs;
 use super::in_runtime::InRuntime;
-use super::measured::OutputsCompared;
 use super::memory::Memory;
 use super::proof;
 use super::sizes::DimsRecord;
@@ -131,6 +130,28 @@ pub(super) enum DurationUnit {
     Ns,
     /// That of the input.
     Units,
+}
+
+/// How the outputs of what was made compare with those of the original.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum OutputsCompared {
+    /// Both ran, and every bit is the same.
+    BitIdentical,
+    /// Not compared bit by bit, because sums may be rounded in another order.
+    RoundingMayDiffer,
+    /// Nothing was run.
+    NotCompared,
+}
+
+impl OutputsCompared {
+    pub(super) fn of(check: Option<&Check>) -> Self {
+        match check.map(|check| check.outputs) {
+            Some(Outputs::Identical) => Self::BitIdentical,
+            Some(Outputs::MayRoundOtherwise) => Self::RoundingMayDiffer,
+            None => Self::NotCompared,
+        }
+    }
 }
 
 /// What the second memory holds and moves.

@@ -1,15 +1,14 @@
 //! What holds of a written model in ONNX Runtime, for JSON.
 
 use remat_onnxruntime_deploy::{
-    ArenaOff, ArenaPlanned, Deployment, LeftOut, Padding, Prediction, Rejected, Setting, SettingsTried, Strategy,
+    ArenaOff, ArenaPlanned, Check, Deployment, LeftOut, LowerLevelResult, Padding, Prediction, Rejected, Setting,
+    SettingsTried, Strategy,
 };
 use remat_onnxruntime_run::OptimizationLevel;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::args::OptimizeArgs;
-use super::measured::MeasuredRecord;
-use super::memory::BeforeAfter;
 use super::session::SessionRecord;
 
 /// What holds in ONNX Runtime.
@@ -64,7 +63,7 @@ pub(super) struct InRuntime {
     /// Whether the measured peak is the predicted one, within its tolerance, and the growth of the process with a plan of memory.
     within_prediction: Option<bool>,
     /// What was measured.
-    pub(super) measured: Option<MeasuredRecord>,
+    pub(super) measured: Option<Check>,
     /// What turning memory arena and memory pattern off changes; absent where it was not measured that the heap peak is lower then.
     pub(super) arena_off: Option<ArenaOffRecord>,
     /// Whether memory arena and memory pattern off are recommended: the process grows by no more, and the time is within the limit.
@@ -95,28 +94,11 @@ pub(super) struct RejectedRecord {
     pub(super) reason: String,
 }
 
-/// What a file takes at a lower level, with the memory arena off. Its bits are those of the original at that level.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub(super) struct LowerLevelResult {
-    /// The level.
-    pub(super) level: OptimizationLevel,
-    #[serde(flatten)]
-    pub(super) peak: BeforeAfter,
-}
-
 /// A written model with memory arena and memory pattern off, beside the same model in a default session.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub(super) struct ArenaOffRecord {
-    /// How much lower the heap peak of the first run is.
-    pub(super) saved_bytes: u64,
-    /// Time beyond the original in a default session, in per cent.
-    pub(super) overhead_percent: f64,
-    /// Whether that was measured; else it is estimated.
-    pub(super) is_measured: bool,
-    /// The most that it may be, in per cent, where there is a limit.
-    pub(super) most_percent: Option<f64>,
-    /// Growth of the process in a default session, and with the arena off; absent where it was not measured.
-    pub(super) growth: Option<BeforeAfter>,
+    #[serde(flatten)]
+    pub(super) off: ArenaOff,
     /// Whether the process grows by more with the arena off; absent where it was not measured.
     pub(super) grows: Option<bool>,
     /// Whether the added time is beyond the limit.
@@ -137,17 +119,10 @@ impl From<&Rejected> for RejectedRecord {
 impl From<ArenaOff> for ArenaOffRecord {
     fn from(off: ArenaOff) -> Self {
         Self {
-            saved_bytes: off.saved_bytes,
-            overhead_percent: off.overhead_percent,
-            is_measured: off.is_measured,
-            most_percent: off.most_percent,
-            growth: off.growth.map(|(before_bytes, after_bytes)| BeforeAfter {
-                before_bytes,
-                after_bytes,
-            }),
             grows: off.grows(),
             is_slow: off.is_slow(),
             is_recommended: off.is_recommended(),
+            off,
         }
     }
 }
@@ -179,13 +154,7 @@ impl InRuntime {
             arena: args.target.arena,
             strategy: found.strategy,
             rejected: found.rejected.iter().map(RejectedRecord::from).collect(),
-            lower_level_result: found.offer.map(|offer| LowerLevelResult {
-                level: offer.level,
-                peak: BeforeAfter {
-                    before_bytes: offer.before,
-                    after_bytes: offer.after,
-                },
-            }),
+            lower_level_result: found.lower_level_result,
             dynamic_shapes: lowering.hides_shapes,
             dynamic_results: lowering.hidden,
             marked_recomputes: lowering.clones,
@@ -204,7 +173,7 @@ impl InRuntime {
             estimated_arena_off_overhead_percent: found.arena_off_overhead_percent(),
             allocated_per_run_bytes: fresh_bytes,
             within_prediction: (found.check.is_some() || arena.is_some()).then_some(!exceeds),
-            measured: found.check.as_ref().map(MeasuredRecord::from),
+            measured: found.check.clone(),
             recommends_arena_off: match settings {
                 Some(settings) => Some(settings.recommended == Setting::ArenaOff),
                 None => off.map(|off| off.is_recommended()),

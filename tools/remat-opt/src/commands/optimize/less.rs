@@ -47,11 +47,14 @@ fn in_runtime(report: &Report, runtime: &InRuntime, args: &OptimizeArgs) -> Vec<
     }));
     let recommended = runtime.arena_off.filter(|off| off.is_recommended && runtime.arena);
     if let Some(off) = recommended.filter(|_| report.is_written && runtime.settings.is_none()) {
-        let growth = off.growth.map(|growth| pair(growth.before_bytes, growth.after_bytes));
+        let growth = off
+            .off
+            .growth
+            .map(|growth| pair(growth.before_bytes, growth.after_bytes));
         hints.push(format!(
             "enable_cpu_mem_arena = enable_mem_pattern = False: {}, time {}",
             growth.unwrap_or_default(),
-            added(off.overhead_percent)
+            added(off.off.overhead_percent)
         ));
     }
     let plans_memory = args.target.arena_plan || args.target.settings;

@@ -4,20 +4,11 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use remat::{BaselineOf, Solution};
-use remat_onnxruntime_deploy::{ArenaPlanned, Deployment, Growth, Missed, Setting, SettingsTried};
+use remat_onnxruntime_deploy::{ArenaPlanned, BeforeAfter, Deployment, Growth, Missed, Setting, SettingsTried};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::units::{bytes, change, pair};
-
-/// Bytes of the original and of what was made of it, by one measure.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-pub(super) struct BeforeAfter {
-    /// Of the original.
-    pub(super) before_bytes: u64,
-    /// Of what was made of it.
-    pub(super) after_bytes: u64,
-}
 
 /// Memory before and after: by how much the process of a session grows where that was measured, else the heap, else what plans count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -123,7 +114,7 @@ impl Memory {
         let has_later = before.knows_later_runs_beside(after);
         let is_default = of == Measure::GrowthDefaultSession && session.settings.is_none();
         let first_run = before.first.zip(after.first).filter(|_| is_default && has_later);
-        let Some((before, after)) = before.most_beside(after) else {
+        let Some(most) = before.most_beside(after) else {
             return heap;
         };
         Self {
@@ -133,14 +124,14 @@ impl Memory {
                 after_bytes,
             }),
             buffers: Some(heap.most).filter(|_| heap.of == Measure::HeapMeasured),
-            ..Self::of(of, before, after)
+            ..Self::of(of, most.before_bytes, most.after_bytes)
         }
     }
 
     /// The heap: what was measured, else what is predicted of both, else what plans count.
     fn of_heap(before: u64, found: &Deployment) -> Self {
         let measured = found.check.as_ref();
-        let measured = measured.and_then(|check| check.before.exact.zip(check.after.exact));
+        let measured = measured.and_then(|check| check.before.arena_off.zip(check.after.arena_off));
         let baseline = found.model.baseline_peak();
         match measured {
             Some((before, after)) => Self::of(Measure::HeapMeasured, before, after),

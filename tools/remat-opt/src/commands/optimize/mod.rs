@@ -6,7 +6,6 @@ mod document;
 mod figures;
 mod in_runtime;
 mod less;
-mod measured;
 mod memory;
 #[cfg_attr(not(feature = "mlir"), path = "no_mlir.rs")]
 mod mlir;
@@ -427,7 +426,7 @@ fn deploy(
         placing.deadline = whole.deadline.max(Instant::now().checked_add(LEAST_PLACING));
         found.solution.place(&found.model, &placing)?;
     }
-    found.offer = remat_onnxruntime_deploy::offer(&found, &request, job.host.as_ref(), &control);
+    found.lower_level_result = remat_onnxruntime_deploy::offer(&found, &request, job.host.as_ref(), &control);
     line.untimed(Activity::Write, "");
     if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
@@ -523,7 +522,7 @@ fn as_predicted(found: &Deployment, arena: Option<&ArenaPlanned>) -> anyhow::Res
     if let Some(exceeded) = arena.and_then(ArenaPlanned::exceeded) {
         return Err(DeployError::from(exceeded).into());
     }
-    let measured = found.check.as_ref().and_then(|check| check.after.exact);
+    let measured = found.check.as_ref().and_then(|check| check.after.arena_off);
     match found.exceeded_prediction().zip(measured) {
         None => Ok(()),
         Some((predicted, measured)) => Err(DeployError::PredictionExceeded { predicted, measured }.into()),

@@ -4,9 +4,8 @@ use remat::{Model, Solution};
 use remat_onnxruntime_deploy::{ArenaPlanned, Deployment, SettingsTried};
 
 use super::args::{OptimizeArgs, is_model};
-use super::document::{About, Report};
+use super::document::{About, OutputsCompared, Report};
 use super::in_runtime::InRuntime;
-use super::measured::OutputsCompared;
 use super::memory::{Memory, Session};
 use super::{details, less, settings, summary};
 use crate::document::Body;

@@ -6,9 +6,8 @@ use remat_files::shown;
 use remat_onnxruntime_run::{SizesCompared, dims_text};
 
 use super::args::is_model;
-use super::document::Report;
+use super::document::{OutputsCompared, Report};
 use super::in_runtime::InRuntime;
-use super::measured::OutputsCompared;
 use super::memory::{self, Closest};
 use crate::lines::{Entries, Entry};
 use crate::units::{added, change, count};
