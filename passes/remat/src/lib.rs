@@ -65,7 +65,7 @@ pub use bodies::BodyCost;
 pub use capacity::{DeviceCapacity, DeviceMemory, ExternalBytes};
 pub use check::{PlanError, Setting, check_plan};
 pub use compare::{
-    Beaten, COMPARISON_FORMAT, CompareError, CompareRequest, ComparedRun, ComparedSolver, Comparison, ComparisonFile,
+    COMPARISON_FORMAT, CompareError, CompareRequest, ComparedRun, ComparedSolver, Comparison, ComparisonFile,
     RunRecord, compare, compare_in_bodies,
 };
 pub use error::{Error, ErrorKind};

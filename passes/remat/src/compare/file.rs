@@ -68,6 +68,9 @@ pub struct RunRecord {
     /// Why there is no plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether the solver cannot be tried on such a problem.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_refused: bool,
     /// Time the run took, in milliseconds.
     pub elapsed_ms: u64,
     /// Peak of the plan.
@@ -140,6 +143,22 @@ impl ComparisonFile {
         }
     }
 
+    /// The runs under each budget: one for each solver, in the same order.
+    pub fn budgets(&self) -> impl Iterator<Item = &[RunRecord]> {
+        self.runs.chunk_by(|one, other| one.budget_bytes == other.budget_bytes)
+    }
+
+    /// The best runs of other solvers, where one found a shorter plan than `solver`, or a plan where that found none.
+    pub fn beaten(&self, solver: &str) -> impl Iterator<Item = &RunRecord> {
+        self.budgets().filter_map(move |runs| {
+            let own = runs.iter().find(|run| run.solver == solver)?;
+            let found = runs.iter().filter_map(|run| Some((run.duration?, run)));
+            let (duration, best) = found.min_by_key(|&(duration, _)| duration)?;
+            let is_tried = own.finding != FindingKind::Untried;
+            (is_tried && own.duration.is_none_or(|own| duration < own)).then_some(best)
+        })
+    }
+
     /// The figures as indented JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
@@ -163,6 +182,7 @@ impl RunRecord {
             planned_subgraphs: 0,
             finding: run.finding.kind(),
             reason: run.finding.reason().map(str::to_owned),
+            is_refused: run.refused,
             elapsed_ms: millis(run.elapsed),
             peak_bytes: solution.map(|solution| solution.replay.peak),
             duration: solution.map(|solution| solution.replay.duration),

@@ -69,18 +69,6 @@ impl ComparedRun {
         self.finding.solution()
     }
 
-    /// Whether there is a plan, and if not why, in a word or two.
-    #[must_use]
-    pub fn found(&self) -> &'static str {
-        match &self.finding {
-            Finding::Plan(_) => "yes",
-            Finding::Impossible { .. } => "impossible",
-            Finding::NotFound { .. } if self.refused => "refused",
-            Finding::NotFound { .. } => "no",
-            Finding::Untried => "not tried",
-        }
-    }
-
     fn duration(&self) -> Option<u64> {
         self.solution().map(|solution| solution.replay.duration)
     }
@@ -108,17 +96,6 @@ pub struct Comparison {
     pub solvers: Vec<ComparedSolver>,
     /// Names that were asked for, but are no solvers, or of solvers that lack something.
     pub skipped: Vec<String>,
-}
-
-/// A plan of one solver that is shorter than that of another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Beaten {
-    /// Position of the budget.
-    pub budget: usize,
-    /// Name of the solver with the shortest plan.
-    pub by: &'static str,
-    /// Its duration.
-    pub duration: u64,
 }
 
 impl Comparison {
@@ -150,24 +127,6 @@ impl Comparison {
         bounds.max().unwrap_or(0).max(model.baseline().duration)
     }
 
-    /// Where another solver found a shorter plan than `solver`, or a plan where it found none.
-    #[must_use]
-    pub fn beaten(&self, solver: &str) -> Vec<Beaten> {
-        let Some(own) = self.solvers.iter().find(|compared| compared.name == solver) else {
-            return Vec::new();
-        };
-        let by = |(budget, run): (usize, &ComparedRun)| {
-            let shortest = self
-                .runs(budget)
-                .filter_map(|(by, run)| Some((run.duration()?, by)))
-                .min_by_key(|&(duration, _)| duration);
-            let (duration, by) = shortest?;
-            let is_tried = !matches!(run.finding, Finding::Untried);
-            (is_tried && run.duration().is_none_or(|own| duration < own)).then_some(Beaten { budget, by, duration })
-        };
-        own.runs.iter().enumerate().filter_map(by).collect()
-    }
-
     /// Passes if at least one solver has a plan.
     ///
     /// # Errors
@@ -186,17 +145,6 @@ impl Comparison {
             impossible: budgets.filter(is_impossible).count(),
         };
         Err(CompareError::from(none).into())
-    }
-
-    /// Whether no solver can meet the budget, each for the same reason.
-    #[must_use]
-    pub fn is_impossible(&self, budget: usize) -> bool {
-        let mut reasons = self.runs(budget).map(|(_, run)| match &run.finding {
-            Finding::Impossible { reason } => Some(reason),
-            Finding::Untried | Finding::Plan(_) | Finding::NotFound { .. } => None,
-        });
-        let first = reasons.next().flatten();
-        first.is_some() && reasons.all(|reason| reason == first)
     }
 
     fn runs(&self, budget: usize) -> impl Iterator<Item = (&'static str, &ComparedRun)> {

@@ -1,7 +1,7 @@
 //! `auto` beside the other solvers.
 
 use remat::solver::{Domain, SolveControl, Solver};
-use remat::{CompareRequest, Model, compare};
+use remat::{CompareRequest, ComparisonFile, Model, compare};
 
 pub(crate) fn request(budgets: &[&str], solvers: &[&str]) -> CompareRequest {
     CompareRequest {
@@ -20,7 +20,9 @@ pub(crate) fn field() -> Vec<&'static str> {
 /// Fails where a rival of `auto` has the shorter plan, or the only one.
 pub(crate) fn assert_auto_wins(model: &Model, budgets: &[&str], steps: u64, seed: u64) {
     let control = SolveControl::new().step_limit(steps).seed(seed);
-    let comparison = compare(model, &request(budgets, &field()), &control).expect("the comparison runs");
-    let beaten = comparison.beaten("auto");
+    let request = request(budgets, &field());
+    let comparison = compare(model, &request, &control).expect("the comparison runs");
+    let figures = ComparisonFile::new(model, &comparison, &request, &control);
+    let beaten: Vec<_> = figures.beaten("auto").collect();
     assert!(beaten.is_empty(), "{}: {beaten:?}", model.problem().name);
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use comfy_table::Table;
 use remat::plan::parse_duration;
 use remat::solver::Solver;
-use remat::{COMPARISON_FORMAT, CompareRequest, Comparison, ComparisonFile, Model, Overhead};
+use remat::{COMPARISON_FORMAT, CompareRequest, Comparison, ComparisonFile, FindingKind, Model, RunRecord};
 use remat_chart::Curve;
 use remat_files::shown;
 use remat_onnxruntime_deploy::PlannedBodies;
@@ -51,9 +51,12 @@ pub(crate) struct CompareArgs {
 pub(crate) struct Report {
     #[serde(flatten)]
     figures: ComparisonFile,
-    /// The same for people, and which solver beat the default one.
+    /// How long it took.
     #[serde(skip)]
-    text: String,
+    took: Duration,
+    /// The files that were written.
+    #[serde(skip)]
+    written: Vec<PathBuf>,
 }
 
 impl Body for Report {
@@ -61,7 +64,41 @@ impl Body for Report {
     const HAS_FORMAT: bool = true;
 
     fn text(&self) -> String {
-        self.text.clone()
+        let figures = &self.figures;
+        let baseline = figures.baseline_peak_bytes;
+        let mut lines = vec![
+            units::baseline(baseline, figures.baseline_of),
+            format!(
+                "floor     {} ({:.1} %)",
+                units::bytes(figures.floor_bytes),
+                units::percent(figures.floor_bytes, baseline)
+            ),
+            String::new(),
+            table(figures).trim_fmt(),
+            String::new(),
+        ];
+        lines.extend(figures.skipped.iter().map(|name| left_out(name)));
+        let default = remat::default_solver().name();
+        for runs in figures.budgets().filter(|runs| runs[0].planned_subgraphs > 0) {
+            let (budget, count) = (&runs[0].budget, units::count(runs[0].planned_subgraphs, "subgraph"));
+            lines.push(format!(
+                "{budget}: {count} planned once, by `{default}`, for all solvers"
+            ));
+        }
+        // The default solver should never lose: where limits make it, that is told.
+        for (beaten, overhead) in figures
+            .beaten(default)
+            .filter_map(|run| Some((run, run.overhead_percent?)))
+        {
+            let (budget, by) = (&beaten.budget, &beaten.solver);
+            lines.push(format!(
+                "{budget}: `{by}` found a better plan than `{default}`, {overhead:+.2} %"
+            ));
+        }
+        lines.push(format!("time      {:.2} s", self.took.as_secs_f64()));
+        let written = self.written.iter();
+        lines.extend(written.map(|path| format!("written   {}", shown(path.display()))));
+        lines.join("\n") + "\n"
     }
 }
 
@@ -108,49 +145,12 @@ impl Arguments for CompareArgs {
         line.finish();
         let report = Report {
             figures,
-            text: text(self, &model, &comparison, started.elapsed()),
+            took: started.elapsed(),
+            written: self.output.iter().chain(&self.svg).cloned().collect(),
         };
         let outcome = comparison.require_plan().map_err(Into::into);
         console::report(&self.planning.report, &report, outcome)
     }
-}
-
-fn text(args: &CompareArgs, model: &Model, comparison: &Comparison, took: Duration) -> String {
-    let mut lines = vec![
-        units::baseline(model.baseline_peak().bytes, model.baseline_peak().of),
-        format!(
-            "floor     {} ({:.1} %)",
-            units::bytes(comparison.floor),
-            units::percent(comparison.floor, model.baseline_peak().bytes)
-        ),
-        String::new(),
-        table(model, comparison).trim_fmt(),
-        String::new(),
-    ];
-    lines.extend(comparison.skipped.iter().map(|name| left_out(name)));
-    for ((budget, _), bodies) in comparison.budgets.iter().zip(&comparison.bodies) {
-        if !bodies.is_empty() {
-            let count = units::count(bodies.len(), "subgraph");
-            lines.push(format!(
-                "{budget}: {count} planned once, by `{}`, for all solvers",
-                remat::default_solver().name()
-            ));
-        }
-    }
-    // The default solver should never lose: where limits make it, that is told.
-    let default = remat::default_solver().name();
-    for beaten in comparison.beaten(default) {
-        let (budget, _) = comparison.budgets[beaten.budget];
-        lines.push(format!(
-            "{budget}: `{}` found a better plan than `{default}`, {}",
-            beaten.by,
-            overhead(model, beaten.duration)
-        ));
-    }
-    lines.push(format!("time      {:.2} s", took.as_secs_f64()));
-    let written = args.output.iter().chain(&args.svg);
-    lines.extend(written.map(|path| format!("written   {}", shown(path.display()))));
-    lines.join("\n") + "\n"
 }
 
 /// Why a solver does not take part, and which one may have been meant.
@@ -165,54 +165,55 @@ fn left_out(name: &str) -> String {
     format!("`{name}` is left out: there is no such solver{meant}")
 }
 
-fn table(model: &Model, comparison: &Comparison) -> Table {
+fn table(figures: &ComparisonFile) -> Table {
     let headings = "budget solver peak share overhead bound gap seconds found";
     let mut table = console::table(headings.split(' '), 2..8);
-    for (index, (budget, _)) in comparison.budgets.iter().enumerate() {
-        if comparison.is_impossible(index) {
-            let mut row = vec![budget.to_string(), "all".to_owned()];
+    for runs in figures.budgets() {
+        if is_impossible(runs) {
+            let mut row = vec![runs[0].budget.clone(), "all".to_owned()];
             row.resize(8, String::new());
             row.push("impossible".to_owned());
             table.add_row(row);
             continue;
         }
-        for (place, solver) in comparison.solvers.iter().enumerate() {
-            let run = &solver.runs[index];
-            let budget = if place == 0 { budget.to_string() } else { String::new() };
-            let mut row = vec![budget, solver.name.to_owned()];
-            if let Some(solution) = run.solution() {
-                let certificate = solution.certificate.as_ref();
-                let gap = certificate.and_then(|certificate| certificate.gap);
-                row.extend([
-                    units::bytes(solution.replay.peak),
-                    format!(
-                        "{:.1} %",
-                        units::percent(solution.replay.peak, model.baseline_peak().bytes)
-                    ),
-                    overhead(model, solution.replay.duration),
-                    certificate.map_or_else(String::new, |certificate| overhead(model, certificate.bound)),
-                    gap.map_or_else(String::new, |gap| format!("{:.2} %", 100.0 * gap)),
-                ]);
-            } else {
-                row.resize(7, String::new());
-            }
-            row.push(format!("{:.3}", run.elapsed.as_secs_f64()));
-            row.push(run.found().to_owned());
-            table.add_row(row);
+        for (place, run) in runs.iter().enumerate() {
+            let budget = if place == 0 { run.budget.clone() } else { String::new() };
+            let percent = |percent: f64| format!("{percent:+.2} %");
+            let beyond = |bound: u64| percent(units::percent(bound, figures.baseline_duration) - 100.0);
+            let share = |peak: u64| format!("{:.1} %", units::percent(peak, figures.baseline_peak_bytes));
+            table.add_row([
+                budget,
+                run.solver.clone(),
+                run.peak_bytes.map_or_else(String::new, units::bytes),
+                run.peak_bytes.map_or_else(String::new, share),
+                run.overhead_percent.map_or_else(String::new, percent),
+                run.bound.map_or_else(String::new, beyond),
+                run.gap.map_or_else(String::new, |gap| format!("{:.2} %", 100.0 * gap)),
+                format!("{:.3}", run.elapsed_ms as f64 / 1_000.0),
+                found(run).to_owned(),
+            ]);
         }
     }
     table
 }
 
-fn overhead(model: &Model, duration: u64) -> String {
-    let overhead = Overhead {
-        duration,
-        baseline: model.baseline().duration,
-    };
-    format!("{:+.2} %", overhead.percent())
+/// Whether no solver can meet the budget of these runs, each for the same reason.
+fn is_impossible(runs: &[RunRecord]) -> bool {
+    let is_alike = |run: &RunRecord| run.finding == FindingKind::Impossible && run.reason == runs[0].reason;
+    runs.iter().all(is_alike)
 }
 
-/// What is known about a run, in a word.
+/// Whether there is a plan, and if not why, in a word or two.
+fn found(run: &RunRecord) -> &'static str {
+    match run.finding {
+        FindingKind::Plan => "yes",
+        FindingKind::Impossible => "impossible",
+        FindingKind::NotFound if run.is_refused => "refused",
+        FindingKind::NotFound => "no",
+        FindingKind::Untried => "not tried",
+    }
+}
+
 fn svg(model: &Model, comparison: &Comparison) -> anyhow::Result<String> {
     let share = |bytes: u64| units::percent(bytes, model.baseline_peak().bytes);
     let curves = comparison.curves(model).map(|(name, points)| Curve {
