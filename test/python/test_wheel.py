@@ -45,7 +45,7 @@ print(json.dumps({
     "peak": moved.report["peak_bytes"], "before": moved.report["baseline_peak_bytes"], "of": moved.report["baseline_of"],
     "measured": moved.report["measured"] is not None, "changed": moved.changed, "recomputes": len(moved.plan.recomputes),
     "is_gone": not path.exists(), "is_ours": library == pathlib.Path("libremat_arena.so").read_bytes(), "saved": sorted(p.name for p in pathlib.Path(".").iterdir()),
-    "progress": len(seen), "doing": seen[-1].doing, "best": max(s.peak_bytes or 0 for s in seen), "html": moved._repr_html_(),
+    "progress": len(seen), "has_result": [seen[0].has_result, any(now.has_result for now in seen)], "doing": seen[-1].doing, "best": max(s.peak_bytes or 0 for s in seen), "html": moved._repr_html_(),
 }))""",
         MODEL,
         cwd=tmp_path,
@@ -61,6 +61,7 @@ print(json.dumps({
     assert found["saved"] == ["libremat_arena.so", "other.so", "saved.onnx", "saved.onnx.arena"]
     assert found["is_ours"]
     assert found["progress"] > 1
+    assert found["has_result"] == [False, True]
     assert found["best"] > 0
     assert "<svg" in found["html"]
 
