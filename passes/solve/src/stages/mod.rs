@@ -11,8 +11,8 @@
 //!
 //! A heuristic, or a relaxation that was rounded, yields `S` only: [`Stages::complete`] finds the cheapest `R` for it.
 //! [`Stages::sequence`] gives the runs in order, for [`remat_plan::lower_sequence`], which frees each result after its last use.
-//! The paper's own accounts of the memory are [`Stages::schedule_peak`] and [`Stages::recurrence_peak`]; both are at least what
-//! the checker finds for the lowered plan, because they hold a retained result to the end of a stage that does not use it.
+//! The memory as the paper counts it is [`Stages::schedule_peak`]: at least what the checker finds for the lowered plan, because it holds
+//! a retained result to the end of a stage that does not use it.
 //!
 //! Source: Jain et al., Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization, `MLSys` 2020, sections 4.2 to
 //! 4.7; the schedule as in the paper's artifact (branch `mlsys20_artifact` of `parasj/checkmate`).
