@@ -54,7 +54,7 @@ pub(crate) enum CostTerm {
 
 impl Heuristic {
     /// All of them.
-    const ALL: [Self; 7] = [
+    pub const ALL: [Self; 7] = [
         Self::Dtr,
         Self::DtrEq,
         Self::DtrLocal,

@@ -25,7 +25,7 @@ fn options(heuristic: Heuristic, ratio: f64) -> SimulateOptions {
 
 fn every_heuristic_stays_within_the_budget() {
     let trace = training_step();
-    for heuristic in Heuristic::NAMES.map(|name| name.parse().unwrap()) {
+    for heuristic in Heuristic::ALL {
         let options = options(heuristic, 0.8);
         let result = simulate(&trace, &options);
         assert!(

@@ -33,7 +33,7 @@ pub(crate) struct SimulateArgs {
     /// Log of an eager execution, one JSON instruction per line (`.log`, `.log.gz`); `-` for stdin.
     #[arg(value_name = "LOG")]
     input: PathBuf,
-    /// What to evict; several with commas, `all` for those with names.
+    /// What to evict; several with commas, `all` for each of them.
     ///
     /// `dtr`, `dtr-eq`, `dtr-local`, `lru`, `size`, `msps` or `random`.
     #[arg(long, value_name = "NAMES", default_value = "dtr-eq", value_delimiter = ',', help_heading = SEARCH)]
@@ -197,11 +197,7 @@ fn heuristics(names: &[String]) -> anyhow::Result<Vec<Heuristic>> {
     let mut heuristics = Vec::new();
     for name in names {
         match name.as_str() {
-            "all" => {
-                for name in Heuristic::NAMES {
-                    heuristics.push(name.parse()?);
-                }
-            }
+            "all" => heuristics.extend(Heuristic::ALL),
             name => heuristics.push(name.parse()?),
         }
     }

@@ -167,17 +167,17 @@ def _output_names(graph: Any) -> list[str | None]:
     return [None if isinstance(one, constants) else one.get_name() for one in graph.graph_outputs]
 
 
-def _users(nodes: Iterable[Any]) -> dict[str, list[tuple[Any, Any]]]:
-    """The ops that read each buffer or input, with what they read of it."""
-    users: dict[str, list[tuple[Any, Any]]] = {}
+def _users(nodes: Iterable[Any]) -> dict[str, list[Any]]:
+    """The ops that read each buffer or input, once for each way in which they read it."""
+    users: dict[str, list[Any]] = {}
     for node in nodes:
         for op in node.get_nodes():
             for read in op.read_writes.reads:
-                users.setdefault(read.name, []).append((op, read))
+                users.setdefault(read.name, []).append(op)
     return users
 
 
-def _step(node: Any, outputs: set[str], users: Mapping[str, list[tuple[Any, Any]]], done: Set[str]) -> _Step:
+def _step(node: Any, outputs: set[str], users: Mapping[str, list[Any]], done: Set[str]) -> _Step:
     """A kernel or a call.
 
     Args:
@@ -200,19 +200,22 @@ def _step(node: Any, outputs: set[str], users: Mapping[str, list[tuple[Any, Any]
 
 
 def _overwrites(
-    node: Any, outputs: set[str], users: Mapping[str, list[tuple[Any, Any]]], done: Set[str]
+    node: Any, outputs: set[str], users: Mapping[str, list[Any]], done: Set[str]
 ) -> dict[str, str]:
     """What Inductor writes results of a kernel over: what no later op reads, if the kernel reads it as it writes the result
     (`SchedulerNode.decide_inplace_update`)."""
     found: dict[str, str] = {}
     if not torch._inductor.config.inplace_buffers:
         return found
+    accesses: dict[str, set[Any]] = {}
+    for access in (one for op in node.get_nodes() for one in op.read_writes.reads_and_writes()):
+        accesses.setdefault(access.name, set()).add(access)
     for op in node.get_nodes():
         for result in (one.get_name() for one in op.get_outputs()):
             for read in op.read_writes.reads:
-                left = [user for user, _ in users[read.name] if user.get_name() not in op.ancestors | done]
-                inside = [one for other in node.get_nodes() for one in other.read_writes.reads_and_writes()]
-                is_one = len({one for one in inside if one.name == read.name}) == 1
+                names = ((user, user.get_name()) for user in users[read.name])
+                left = [user for user, name in names if name not in op.ancestors and name not in done]
+                is_one = len(accesses[read.name]) == 1
                 if read.name not in outputs and left == [op] and is_one and op.can_inplace(read):
                     found[result] = read.name
                     break
