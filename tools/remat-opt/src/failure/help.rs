@@ -20,6 +20,12 @@ pub(super) fn help(error: &anyhow::Error) -> Option<String> {
             "one run of the model takes longer than the limit allows: give it more time (`--time-limit`)".to_owned(),
         );
     }
+    if let Some(DeployError::Runtime(RuntimeError::Load { .. })) = error.downcast_ref() {
+        return Some(
+            "name a runtime that has its operators with `--ort-library`; `remat-opt MODEL -o OUT --no-measure` plans without a run"
+                .to_owned(),
+        );
+    }
     if error.is::<&'static LibraryError>() {
         return Some(
             "name a library of OR-Tools 9, or leave out the option and the variable `REMAT_ORTOOLS_LIBRARY`".to_owned(),
