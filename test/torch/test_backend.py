@@ -36,6 +36,9 @@ def equal(mine, plain):
 PROMISED = [("gpt-dropout-tiny", "70%"), ("unet-tiny", "50%"), ("resnet-tiny", "70%")]
 LARGER = [("vit-tiny", "50%"), ("gpt", "50%"), ("unet", "50%"), ("resnet18", "85%")]
 """Models of the same kinds."""
+OBJECTS = 16 << 10
+"""Bytes by which a promise may exceed a peak whatever its size: objects of tensors are bounded from above, which shows in a step
+of one megabyte."""
 
 
 @pytest.mark.parametrize(("model", "memory"), PROMISED + (LARGER if NIGHTLY else []))
@@ -43,7 +46,7 @@ def test_steps_keep_their_promise_and_their_bits(model, memory):
     step = measure(model, "aot_eager", memory, **SEARCH)
     (report,) = step["reports"]
     promised = report["promised_bytes"] - report["external_bytes"]
-    assert 0.99 * promised <= step["peak"] <= promised
+    assert 0.99 * promised - OBJECTS <= step["peak"] <= promised
     assert step["bits"]
     assert report["fallback"] is None
     assert report["gradients"] == "same bits"
