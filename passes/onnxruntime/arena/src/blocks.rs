@@ -7,25 +7,33 @@
 //! without such buffers is gone: its blocks are given back when no run used them for a while ([`Blocks::look`]), and when another session
 //! loads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use std::sync::Arc;
 
-use crate::cursor::{Cursor, Plans, Spot};
+use crate::cursor::{Cursor, Spot};
+use crate::plans::{Known, Plans};
 
 /// Most blocks of a session. Beyond it, outputs that are held make buffers of later runs stay outside.
 const MOST_BLOCKS: usize = 1 << 12;
 /// An empty block is given back when so many runs began since its own.
 const IDLE_RUNS: u64 = 64;
+/// Most sizes of which it is kept that no run begins with them.
+const MOST_UNKNOWN: usize = 1 << 12;
+/// Pages of a block go back that none of so many runs in a row needed: of every so many, it is looked at what they needed.
+const WINDOW: u64 = 8;
 
 /// Address space from the system. Bytes that were never written, or were forgotten, take no memory.
 pub(crate) trait Memory {
-    /// The address of that many bytes, of which the first `expected` are about to be used; `None` where there are none.
-    fn map(&self, bytes: usize, expected: usize) -> Option<usize>;
+    /// The address of that many bytes; `None` where there are none.
+    fn map(&self, bytes: usize) -> Option<usize>;
+    /// All of these bytes of a mapping are about to be used.
+    fn expect(&self, addresses: Range<usize>);
     /// Gives a mapping back.
     fn unmap(&self, start: usize, bytes: usize);
-    /// Gives the memory back that the whole pages of these addresses take; their content is lost, they stay mapped.
+    /// Gives the memory back that the whole pages of these addresses take; their content is lost, they stay mapped. They are no longer expected
+    /// to be used.
     fn forget(&self, addresses: Range<usize>);
 }
 
@@ -47,7 +55,7 @@ pub struct AllocationCounts {
     pub at_load: u64,
     /// Blocks now.
     pub blocks: u64,
-    /// Bytes of a block.
+    /// Bytes of the largest block that the plans may need.
     pub block_bytes: u64,
     /// Most blocks at one time.
     pub most_blocks: u64,
@@ -55,6 +63,12 @@ pub struct AllocationCounts {
     pub outside_bytes: u64,
     /// Most bytes of runs outside of blocks at one time.
     pub most_outside_bytes: u64,
+    /// Bytes of blocks that runs wrote to and that were not given back, at most.
+    pub used_bytes: u64,
+    /// Most such bytes at one time.
+    pub most_used_bytes: u64,
+    /// Shapes whose offsets are kept.
+    pub shapes: u64,
 }
 
 impl AllocationCounts {
@@ -71,6 +85,9 @@ impl AllocationCounts {
         self.most_blocks += other.most_blocks;
         self.outside_bytes += other.outside_bytes;
         self.most_outside_bytes += other.most_outside_bytes;
+        self.used_bytes += other.used_bytes;
+        self.most_used_bytes += other.most_used_bytes;
+        self.shapes += other.shapes;
     }
 }
 
@@ -99,8 +116,10 @@ pub(crate) type Thread = u64;
 
 #[derive(Debug)]
 struct Block {
-    /// Live buffers: their offsets, sizes, and whether they are outputs.
-    live: BTreeMap<u64, (u64, bool)>,
+    /// Its size.
+    bytes: u64,
+    /// Live buffers by offset.
+    live: BTreeMap<u64, Live>,
     /// Live buffers of the run that are no outputs, outside of the block, too.
     transient: usize,
     /// The thread whose run is here.
@@ -110,12 +129,59 @@ struct Block {
     run: u64,
     /// Whether it was empty at the last look, and no run began since.
     was_idle: bool,
+    pages: Pages,
+}
+
+/// A live buffer.
+#[derive(Clone, Copy, Debug)]
+struct Live {
+    bytes: u64,
+    is_output: bool,
+    /// The run that allocated it, and which buffer of its plan it is.
+    run: u64,
+    place: usize,
+}
+
+/// How far the bytes of a block are in use, from its start.
+#[derive(Clone, Copy, Default, Debug)]
+struct Pages {
+    /// Written to, and not given back.
+    used: u64,
+    /// Expected to be used.
+    expected: u64,
+    /// By the last run.
+    last: u64,
+    /// By the runs of this window.
+    window: u64,
+    /// How many these are.
+    runs: u64,
+}
+
+impl Pages {
+    /// A run begins; up to where the bytes are kept, if others go back now.
+    fn begin(&mut self) -> Option<u64> {
+        self.last = 0;
+        if self.runs < WINDOW {
+            self.runs += 1;
+            return None;
+        }
+        let needed = self.window;
+        (self.runs, self.window) = (1, 0);
+        (needed < self.used).then_some(needed)
+    }
+
+    /// Bytes up to here are used.
+    fn use_to(&mut self, end: u64) {
+        self.used = self.used.max(end);
+        self.last = self.last.max(end);
+        self.window = self.window.max(end);
+    }
 }
 
 impl Block {
     fn is_free(&self, offset: u64, bytes: u64) -> bool {
-        let below = self.live.range(..offset + bytes).next_back();
-        below.is_none_or(|(&start, &(size, _))| start + size <= offset)
+        let below = self.live.range(..offset.saturating_add(bytes)).next_back();
+        below.is_none_or(|(&start, live)| start + live.bytes <= offset)
     }
 
     /// Whether the run that was here is over.
@@ -126,6 +192,32 @@ impl Block {
     /// Whether nothing is in it, and no run goes on here.
     fn is_idle(&self, plans: &Plans) -> bool {
         self.live.is_empty() && (self.owner.is_none() || self.is_over(plans))
+    }
+
+    /// Live buffers of the run that is here, and where they lie.
+    fn of_run(&self) -> Vec<(usize, u64)> {
+        let mine = self.live.iter().filter(|(_, live)| live.run == self.run);
+        mine.map(|(&offset, live)| (live.place, offset)).collect()
+    }
+
+    /// Gives the bytes from an offset on back, but for those of live buffers.
+    fn forget_from(&mut self, base: usize, keep: u64, memory: &impl Memory) {
+        let mut from = keep;
+        let ends = self.live.iter().map(|(&start, live)| (start, start + live.bytes));
+        for (start, end) in ends.chain([(self.bytes, 0)]) {
+            if let (Ok(from), Ok(start)) = (usize::try_from(from), usize::try_from(start))
+                && from < start
+            {
+                memory.forget(base + from..base + start);
+            }
+            from = from.max(end);
+        }
+        let kept = self
+            .live
+            .last_key_value()
+            .map_or(0, |(&start, live)| start + live.bytes);
+        self.pages.used = self.pages.used.min(keep.max(kept));
+        self.pages.expected = self.pages.expected.min(keep);
     }
 }
 
@@ -143,10 +235,14 @@ pub(crate) struct Blocks<M> {
     loaded: usize,
     /// Whether the session is gone.
     is_gone: bool,
-    /// The plan that a run completed last.
-    preferred: usize,
+    /// The shapes of runs that were completed.
+    known: Known,
+    /// Sizes with which no run begins.
+    unknown: BTreeSet<u64>,
     /// Whether somebody looks after idle blocks.
     is_watched: bool,
+    /// Whether a block has pages that its last run did not need.
+    has_unused_pages: bool,
     /// The first allocation that the plans did not serve, until it is told.
     misfit: Option<Misfit>,
     figures: AllocationCounts,
@@ -166,8 +262,10 @@ impl<M: Memory> Blocks<M> {
             loading: Vec::new(),
             loaded: 0,
             is_gone: false,
-            preferred: 0,
+            known: Known::default(),
+            unknown: BTreeSet::new(),
             is_watched: false,
+            has_unused_pages: false,
             misfit: None,
             figures,
         }
@@ -180,21 +278,36 @@ impl<M: Memory> Blocks<M> {
 
     /// Whether somebody has to [`look`](Blocks::look) from now on; said once, until a look says that it was the last one.
     pub(crate) fn asks_for_watch(&mut self) -> bool {
-        let asks = !self.is_watched && self.loaded == 0 && !self.blocks.is_empty();
+        let asks = !self.is_watched && (self.has_unused_pages || self.loaded == 0 && !self.blocks.is_empty());
         self.is_watched |= asks;
         asks
     }
 
-    /// Gives the blocks back that were idle at the last look, too, if nothing else would tell that the session is gone. Whether there is
-    /// something to look after.
+    /// Gives back what nobody needed since the last look: blocks, if nothing else would tell that the session is gone, else pages beyond those
+    /// of the last run. Whether there is something to look after.
     pub(crate) fn look(&mut self) -> bool {
         self.drop_unused(|block| block.was_idle);
-        let plans = &self.plans;
-        self.blocks
-            .values_mut()
-            .for_each(|block| block.was_idle = block.is_idle(plans));
-        self.is_watched = self.loaded == 0 && !self.blocks.is_empty();
+        let (plans, memory) = (&self.plans, &self.memory);
+        self.has_unused_pages = false;
+        for (&base, block) in &mut self.blocks {
+            let is_idle = block.is_idle(plans);
+            if is_idle && block.was_idle && block.pages.last < block.pages.used {
+                block.forget_from(base, block.pages.last, memory);
+            }
+            block.was_idle = is_idle;
+            self.has_unused_pages |= block.pages.last < block.pages.used;
+        }
+        self.is_watched = self.has_unused_pages || self.loaded == 0 && !self.blocks.is_empty();
         self.is_watched
+    }
+
+    /// Gives back all pages in which nothing is live, of blocks in which no run goes on.
+    pub(crate) fn trim(&mut self) {
+        for (&base, block) in &mut self.blocks {
+            if block.owner.is_none() || block.is_over(&self.plans) {
+                block.forget_from(base, 0, &self.memory);
+            }
+        }
     }
 
     /// Gives all idle blocks back, if nothing else would tell that the session is gone.
@@ -217,8 +330,14 @@ impl<M: Memory> Blocks<M> {
     pub(crate) fn figures(&self) -> AllocationCounts {
         AllocationCounts {
             blocks: self.blocks.len() as u64,
+            used_bytes: self.used_bytes(),
+            shapes: self.known.iter().count() as u64,
             ..self.figures
         }
+    }
+
+    fn used_bytes(&self) -> u64 {
+        self.blocks.values().map(|block| block.pages.used).sum()
     }
 
     /// A session begins to load on this thread.
@@ -252,17 +371,43 @@ impl<M: Memory> Blocks<M> {
         let Some(block) = self.blocks.get_mut(&base) else {
             return Err(Origin::Free);
         };
-        let place = block.cursor.place();
-        let Some(Spot { offset, is_output }) = block.cursor.advance(&self.plans, bytes) else {
+        let found = block.cursor.find(&self.plans, &self.known, bytes);
+        if found == Some(true) {
+            let live = block.of_run();
+            block.cursor.keep(&self.plans, &live);
+        }
+        let spot = found.and_then(|_| block.cursor.advance(&self.plans, bytes));
+        let Some(Spot {
+            place,
+            offset,
+            is_output,
+        }) = spot
+        else {
+            let place = block.cursor.place();
             self.misses(place, bytes);
             return Err(Origin::Free);
         };
-        if block.cursor.is_complete(&self.plans) {
-            self.preferred = block.cursor.plan();
-        }
+        let used = block.pages.used;
         let address = match offset {
-            Some(offset) if block.is_free(offset, bytes) => {
-                block.live.insert(offset, (bytes, is_output));
+            Some(offset) if block.is_free(offset, bytes) && offset.saturating_add(bytes) <= block.bytes => {
+                block.live.insert(
+                    offset,
+                    Live {
+                        bytes,
+                        is_output,
+                        run: block.run,
+                        place,
+                    },
+                );
+                let end = offset + bytes;
+                if end > block.pages.expected {
+                    let expected = block.cursor.block_bytes().clamp(end, block.bytes);
+                    if let [Ok(from), Ok(to)] = [block.pages.expected, expected].map(usize::try_from) {
+                        self.memory.expect(base + from..base + to);
+                    }
+                    block.pages.expected = expected;
+                }
+                block.pages.use_to(end);
                 self.figures.placed += 1;
                 usize::try_from(offset).ok().map(|offset| base + offset)
             }
@@ -279,6 +424,13 @@ impl<M: Memory> Blocks<M> {
             }
         };
         block.transient += usize::from(!is_output);
+        if block.cursor.is_complete() {
+            self.known.used(block.cursor.shape());
+            self.has_unused_pages |= block.pages.last < block.pages.used;
+        }
+        if block.pages.used > used {
+            self.figures.most_used_bytes = self.figures.most_used_bytes.max(self.used_bytes());
+        }
         address.ok_or(if is_output { Origin::Free } else { Origin::Run(base) })
     }
 
@@ -311,10 +463,10 @@ impl<M: Memory> Blocks<M> {
     pub(crate) fn free(&mut self, address: usize) -> bool {
         if let Some((&base, block)) = self.blocks.range_mut(..=address).next_back()
             && let Ok(offset) = u64::try_from(address - base)
-            && offset < self.plans.block_bytes()
+            && offset < block.bytes
         {
-            if let Some((_, is_output)) = block.live.remove(&offset) {
-                block.transient = block.transient.saturating_sub(usize::from(!is_output));
+            if let Some(live) = block.live.remove(&offset) {
+                block.transient = block.transient.saturating_sub(usize::from(!live.is_output));
             }
             if self.is_gone && block.live.is_empty() {
                 self.unmap(base);
@@ -365,16 +517,32 @@ impl<M: Memory> Blocks<M> {
 
     /// Begins a run, if a plan begins with this allocation: in the block that the thread had, in another one that is empty, or in a new one.
     fn begin(&mut self, thread: Thread, bytes: u64, mine: Option<usize>) -> Option<usize> {
-        let cursor = self.plans.begin(self.preferred, bytes)?;
+        if self.unknown.contains(&bytes) {
+            return None;
+        }
+        let Some(cursor) = Cursor::begin(&self.plans, &self.known, bytes) else {
+            if self.unknown.len() >= MOST_UNKNOWN {
+                self.unknown.clear();
+            }
+            self.unknown.insert(bytes);
+            return None;
+        };
         let run = self.figures.runs + 1;
         let chosen = mine.filter(|base| self.blocks.get(base).is_some_and(|block| block.live.is_empty()));
         let chosen = chosen.or_else(|| self.idle()).or_else(|| self.map(&cursor));
         // Without another block, what is live in this one stays, and buffers that need its bytes go elsewhere.
         let chosen = chosen.or(mine)?;
-        if let Some(mine) = mine.filter(|&mine| mine != chosen) {
-            self.trim(mine);
+        if let Some(mine) = mine.filter(|&mine| mine != chosen)
+            && let Some(block) = self.blocks.get_mut(&mine)
+        {
+            // It is left to the outputs that are live in it.
+            block.owner = None;
+            block.forget_from(mine, 0, &self.memory);
         }
         let block = self.blocks.get_mut(&chosen)?;
+        if let Some(keep) = block.pages.begin() {
+            block.forget_from(chosen, keep, &self.memory);
+        }
         (block.owner, block.cursor, block.run, block.transient) = (Some(thread), cursor, run, 0);
         block.was_idle = false;
         self.figures.runs = run;
@@ -388,22 +556,25 @@ impl<M: Memory> Blocks<M> {
         idle.max_by_key(|(_, block)| block.run).map(|(&base, _)| base)
     }
 
-    /// A new block.
+    /// A new block: as large as any run may need, or if there is no room for that, as this one needs.
     fn map(&mut self, cursor: &Cursor) -> Option<usize> {
-        let bytes = usize::try_from(self.plans.block_bytes())
-            .ok()
-            .filter(|&bytes| bytes > 0)?;
-        let expected = usize::try_from(cursor.block_bytes(&self.plans)).map_or(bytes, |expected| expected.min(bytes));
-        let base = Some(())
-            .filter(|()| self.blocks.len() < MOST_BLOCKS)
-            .and_then(|()| self.memory.map(bytes, expected))?;
+        if self.blocks.len() >= MOST_BLOCKS {
+            return None;
+        }
+        let sizes = [self.plans.block_bytes(), cursor.block_bytes()]
+            .into_iter()
+            .filter(|&bytes| bytes > 0);
+        let mapped = |bytes: u64| Some((self.memory.map(usize::try_from(bytes).ok()?)?, bytes));
+        let (base, bytes) = sizes.into_iter().find_map(mapped)?;
         let block = Block {
+            bytes,
             live: BTreeMap::new(),
             transient: 0,
             owner: None,
             cursor: cursor.clone(),
             run: 0,
             was_idle: false,
+            pages: Pages::default(),
         };
         self.blocks.insert(base, block);
         self.figures.most_blocks = self.figures.most_blocks.max(self.blocks.len() as u64);
@@ -411,26 +582,10 @@ impl<M: Memory> Blocks<M> {
     }
 
     fn unmap(&mut self, base: usize) {
-        if self.blocks.remove(&base).is_some()
-            && let Ok(bytes) = usize::try_from(self.plans.block_bytes())
+        if let Some(block) = self.blocks.remove(&base)
+            && let Ok(bytes) = usize::try_from(block.bytes)
         {
             self.memory.unmap(base, bytes);
-        }
-    }
-
-    /// Leaves a block to the outputs that are live in it.
-    fn trim(&mut self, base: usize) {
-        let Some(block) = self.blocks.get_mut(&base) else {
-            return;
-        };
-        block.owner = None;
-        let mut from = 0;
-        let ends = block.live.iter().map(|(&start, &(bytes, _))| (start, start + bytes));
-        for (start, end) in ends.chain([(self.plans.block_bytes(), 0)]) {
-            if let (Ok(from), Ok(start)) = (usize::try_from(from), usize::try_from(start)) {
-                self.memory.forget(base + from..base + start);
-            }
-            from = end;
         }
     }
 

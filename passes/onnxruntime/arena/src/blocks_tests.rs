@@ -9,12 +9,13 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::blocks::{Blocks, Memory, Misfit, Origin, Thread};
-use crate::cursor::Plans;
-use crate::{ArenaPlan, PlannedBuffer};
+use crate::formula::values;
+use crate::plans::Plans;
+use crate::{ArenaPlan, ArenaPlanFile, Derived, Formula, OpenDim, PlannedBuffer};
 
 /// Where addresses outside of blocks begin.
 const OUTSIDE: usize = 1 << 40;
-const GAP: usize = 1 << 20;
+const GAP: usize = 1 << 30;
 
 /// Address space that only remembers what was done to it.
 #[derive(Clone, Default)]
@@ -24,20 +25,23 @@ struct Noted(Rc<RefCell<Notes>>);
 struct Notes {
     mapped: BTreeMap<usize, usize>,
     maps: usize,
-    /// What is about to be used of each mapping.
+    /// How far mappings are about to be used, whenever that was said.
     expected: Vec<usize>,
     forgotten: Vec<Range<usize>>,
 }
 
 impl Memory for Noted {
-    fn map(&self, bytes: usize, expected: usize) -> Option<usize> {
+    fn map(&self, bytes: usize) -> Option<usize> {
         let mut notes = self.0.borrow_mut();
         notes.maps += 1;
-        notes.expected.push(expected);
         let base = notes.maps * GAP;
         assert!(bytes <= GAP);
         notes.mapped.insert(base, bytes);
         Some(base)
+    }
+
+    fn expect(&self, addresses: Range<usize>) {
+        self.0.borrow_mut().expected.push(addresses.end % GAP);
     }
 
     fn unmap(&self, start: usize, bytes: usize) {
@@ -60,9 +64,13 @@ struct Session {
 
 impl Session {
     fn new(plans: &[ArenaPlan]) -> Self {
+        Self::of(&file(plans))
+    }
+
+    fn of(file: &ArenaPlanFile) -> Self {
         let memory = Noted::default();
         Self {
-            blocks: Blocks::new(Arc::new(Plans::new(plans)), memory.clone()),
+            blocks: Blocks::new(Arc::new(Plans::new(file)), memory.clone()),
             memory,
             live: BTreeMap::new(),
             next_outside: OUTSIDE,
@@ -121,11 +129,16 @@ impl Session {
 
     /// A run that does what the plan says; the outputs.
     fn run(&mut self, thread: Thread, plan: &ArenaPlan) -> Vec<usize> {
-        self.run_until(thread, plan, u64::MAX)
+        self.run_at(thread, plan, &[])
+    }
+
+    /// The same where the variables of its sizes have these values.
+    fn run_at(&mut self, thread: Thread, plan: &ArenaPlan, variables: &[i128]) -> Vec<usize> {
+        self.run_until(thread, plan, variables, u64::MAX)
     }
 
     /// The same, aborted at a time: what is no output is freed.
-    fn run_until(&mut self, thread: Thread, plan: &ArenaPlan, end: u64) -> Vec<usize> {
+    fn run_until(&mut self, thread: Thread, plan: &ArenaPlan, variables: &[i128], end: u64) -> Vec<usize> {
         let mut live: Vec<(u64, usize)> = Vec::new();
         let mut outputs = Vec::new();
         for buffer in plan.buffers.iter().take_while(|buffer| buffer.first < end) {
@@ -133,7 +146,11 @@ impl Session {
             live = left;
             let ended: Vec<(u64, usize)> = ended;
             ended.into_iter().for_each(|(_, address)| self.free(address));
-            let address = self.allocate(thread, buffer.bytes);
+            let bytes = u64::try_from(buffer.size.value(variables).expect("it is small").max(0)).expect("it is small");
+            if bytes == 0 {
+                continue;
+            }
+            let address = self.allocate(thread, bytes);
             if buffer.is_output {
                 outputs.push(address);
             } else {
@@ -161,36 +178,61 @@ impl Session {
     }
 }
 
-fn buffer(bytes: u64, life: Range<u64>, offset: u64) -> PlannedBuffer {
+fn sized(size: Formula, life: Range<u64>, rank: u32) -> PlannedBuffer {
     PlannedBuffer {
-        bytes,
+        size,
+        is_exact: true,
         first: life.start,
         last: life.end,
-        offset: Some(offset),
+        ranks: Some(vec![rank]),
         is_output: false,
     }
 }
 
+fn buffer(bytes: u32, life: Range<u64>, rank: u32) -> PlannedBuffer {
+    sized(Formula::constant(bytes.into()), life, rank)
+}
+
 fn plan(buffers: Vec<PlannedBuffer>) -> ArenaPlan {
-    let ends = buffers.iter().filter_map(|buffer| Some(buffer.offset? + buffer.bytes));
     ArenaPlan {
-        threads: 1,
         inputs: Vec::new(),
-        block_bytes: ends.max().unwrap_or(0).next_multiple_of(64),
+        orders: 1,
+        first: 0,
         buffers,
     }
 }
 
+fn file(plans: &[ArenaPlan]) -> ArenaPlanFile {
+    open(plans, &[], Vec::new())
+}
+
+/// Plans for a model that leaves dimensions open.
+fn open(plans: &[ArenaPlan], ranges: &[(u64, u64)], derived: Vec<Derived>) -> ArenaPlanFile {
+    let dim = |&(least, most): &(u64, u64)| OpenDim {
+        name: "n".to_owned(),
+        least,
+        most,
+    };
+    ArenaPlanFile {
+        model: String::new(),
+        runtime: String::new(),
+        level: String::new(),
+        dims: ranges.iter().map(dim).collect(),
+        derived,
+        plans: plans.to_vec(),
+    }
+}
+
 /// Three buffers and an output, of which the first and the third share their bytes; `size` is that of the second.
-fn small(size: u64) -> ArenaPlan {
+fn small(size: u32) -> ArenaPlan {
     let output = PlannedBuffer {
         is_output: true,
         ..buffer(100, 4..6, 0)
     };
     plan(vec![
-        buffer(128, 0..3, 128),
-        buffer(size, 1..5, 256),
-        buffer(100, 3..5, 128),
+        buffer(128, 0..3, 1),
+        buffer(size, 1..5, 2),
+        buffer(100, 3..5, 1),
         output,
     ])
 }
@@ -260,7 +302,7 @@ fn a_run_begins_anew_after_one_that_was_aborted_wherever_that_was() {
     let plan = small(64);
     for end in 1..6 {
         let mut session = Session::new(std::slice::from_ref(&plan));
-        session.run_until(1, &plan, end);
+        session.run_until(1, &plan, &[], end);
         let before = session.blocks.figures();
         // What follows an aborted run is none of its plan's.
         session.run(1, &plan);
@@ -292,12 +334,20 @@ fn runs_follow_the_plan_of_their_shapes_and_what_no_plan_foresees_stays_outside(
     assert_eq!(session.blocks.figures().placed, before.placed + 4);
 }
 
+/// A plan whose buffers are said to be live one after the other.
+fn one_after_the_other() -> ArenaPlan {
+    let mut wrong = small(64);
+    wrong
+        .buffers
+        .iter_mut()
+        .for_each(|buffer| buffer.last = buffer.first + 1);
+    wrong
+}
+
 #[test]
-fn a_plan_with_all_offsets_0_is_refused_buffer_by_buffer() {
-    let mut plan = small(64);
-    plan.buffers.iter_mut().for_each(|buffer| buffer.offset = Some(0));
-    let mut session = Session::new(std::slice::from_ref(&plan));
-    session.run(1, &plan);
+fn a_plan_with_wrong_lives_is_refused_buffer_by_buffer() {
+    let mut session = Session::new(&[one_after_the_other()]);
+    session.run(1, &small(64));
     let figures = session.blocks.figures();
     // The third begins when the first is gone.
     assert_eq!((figures.placed, figures.refused), (2, 2));
@@ -307,8 +357,7 @@ fn a_plan_with_all_offsets_0_is_refused_buffer_by_buffer() {
 fn runs_at_one_time_have_a_block_each() {
     let plan = small(64);
     let mut session = Session::new(std::slice::from_ref(&plan));
-    let sizes: Vec<u64> = plan.buffers.iter().map(|buffer| buffer.bytes).collect();
-    let first: Vec<usize> = sizes[..2].iter().map(|&size| session.allocate(1, size)).collect();
+    let first: Vec<usize> = [128, 64].map(|size| session.allocate(1, size)).to_vec();
     session.run(2, &plan);
     session.free_all(first);
     let figures = session.blocks.figures();
@@ -391,10 +440,8 @@ fn the_first_buffer_that_the_plan_does_not_serve_is_told_once() {
     );
     session.run(1, &small(32));
     assert_eq!(session.blocks.take_misfit(), None);
-    let mut wrong = small(64);
-    wrong.buffers.iter_mut().for_each(|buffer| buffer.offset = Some(0));
-    let mut session = Session::new(std::slice::from_ref(&wrong));
-    session.run(1, &wrong);
+    let mut session = Session::new(&[one_after_the_other()]);
+    session.run(1, &small(64));
     assert_eq!(
         session.blocks.take_misfit(),
         Some(Misfit::Refused { place: 1, bytes: 64 })
@@ -415,6 +462,103 @@ fn what_is_allocated_while_a_session_loads_is_none_of_a_run() {
     );
 }
 
+/// A chain whose sizes are products of two dimensions and a quotient, with scratch of at most a product.
+fn chain() -> ArenaPlanFile {
+    let product = |factor: i64, powers: &[(usize, u32)]| Formula::sum([(factor, powers.to_vec())]);
+    let scratch = PlannedBuffer {
+        is_exact: false,
+        ..sized(product(64, &[(2, 1)]), 3..4, 9)
+    };
+    let output = PlannedBuffer {
+        is_output: true,
+        ..sized(product(4, &[(0, 1)]), 7..9, 0)
+    };
+    let buffers = vec![
+        buffer(4096, 0..2, 0),
+        sized(product(64, &[(0, 1), (1, 1)]), 1..5, 1),
+        scratch,
+        sized(product(64, &[(0, 1), (2, 2)]), 4..6, 2),
+        sized(product(16, &[(0, 1), (1, 2)]), 5..8, 3),
+        output,
+    ];
+    let derived = vec![Derived::Quotient(Formula::sum([(1, vec![(1, 1)]), (1, Vec::new())]), 2)];
+    open(
+        &[ArenaPlan {
+            first: 2,
+            ..plan(buffers)
+        }],
+        &[(1, 16), (1, 64)],
+        derived,
+    )
+}
+
+#[test]
+fn runs_of_any_shape_are_placed_and_take_no_more_than_theirs() {
+    let file = chain();
+    let plans = Plans::new(&file);
+    let mut session = Session::of(&file);
+    let mut placed = 0;
+    for (batch, length) in [
+        (1, 1),
+        (16, 64),
+        (3, 7),
+        (7, 3),
+        (3, 7),
+        (16, 64),
+        (1, 21),
+        (21 % 16, 4),
+        (2, 32),
+        (4, 16),
+        (8, 8),
+    ] {
+        let variables = values(&[batch, length], &file.derived).expect("it is small");
+        for _ in 0..2 {
+            let outputs = session.run_at(1, &file.plans[0], &variables);
+            session.free_all(outputs);
+            placed += 6;
+            let figures = session.blocks.figures();
+            assert_eq!(
+                (figures.placed, figures.missed, figures.refused),
+                (placed, 0, 0),
+                "{batch} x {length}"
+            );
+        }
+        assert!(session.blocks.figures().most_used_bytes <= plans.block_bytes());
+        let shape = plans.shape(0, &[batch, length]).expect("it is small");
+        assert!(shape.load_bytes(&plans) <= shape.block_bytes() && shape.block_bytes() <= plans.block_bytes());
+    }
+    assert_eq!(session.blocks.figures().blocks, 1);
+}
+
+#[test]
+fn pages_go_back_when_runs_or_looks_did_not_need_them() {
+    let file = chain();
+    let plans = Plans::new(&file);
+    let block_bytes = |dims: [u64; 2]| plans.shape(0, &dims).expect("it is small").block_bytes();
+    let mut session = Session::of(&file);
+    let run = |session: &mut Session, dims: [u64; 2]| {
+        let outputs = session.run_at(1, &file.plans[0], &values(&dims, &file.derived).expect("it is small"));
+        session.free_all(outputs);
+        session.blocks.figures().used_bytes
+    };
+    let weight = session.load();
+    assert!(run(&mut session, [16, 64]) > block_bytes([16, 64]) - 64);
+    assert!(!session.blocks.asks_for_watch());
+    let large = session.blocks.figures().used_bytes;
+    let after: Vec<u64> = (0..20).map(|_| run(&mut session, [2, 8])).collect();
+    assert_eq!(after[4], large, "it may be needed again");
+    assert!(after[19] <= block_bytes([2, 8]), "{after:?}");
+    run(&mut session, [16, 64]);
+    run(&mut session, [2, 8]);
+    assert!(session.blocks.asks_for_watch());
+    assert!(session.blocks.look() && session.blocks.figures().used_bytes == large);
+    assert!(!session.blocks.look());
+    assert!(session.blocks.figures().used_bytes <= block_bytes([2, 8]));
+    session.blocks.trim();
+    assert_eq!(session.blocks.figures().used_bytes, 0);
+    session.free(weight);
+}
+
 /// What a thread of a session does.
 #[derive(Clone, Debug)]
 enum Step {
@@ -424,30 +568,50 @@ enum Step {
     LoadEnds(Thread),
     Look,
     MakeRoom,
+    Trim,
 }
 
 fn sizes() -> impl Strategy<Value = u64> {
     prop_oneof![Just(64u64), Just(100), Just(128), 1..300u64]
 }
 
+/// A size of a buffer: a number, or a formula in a dimension and its half.
+fn any_size() -> impl Strategy<Value = Formula> {
+    let constant = |bytes: u64| Formula::constant(i64::try_from(bytes).expect("it is small"));
+    let open = (1..4i64, 0..2usize, -8..64i64)
+        .prop_map(|(factor, variable, more)| Formula::sum([(32 * factor, vec![(variable, 1)]), (more, Vec::new())]));
+    prop_oneof![sizes().prop_map(constant), open]
+}
+
 fn any_plan() -> impl Strategy<Value = ArenaPlan> {
-    let any_buffer = (sizes(), 1..6u64, 0..8u64, any::<bool>(), any::<bool>());
-    proptest::collection::vec(any_buffer, 1..8).prop_map(|buffers| {
-        let buffers = buffers
-            .into_iter()
-            .enumerate()
-            .map(|(place, (bytes, life, offset, is_output, is_in))| {
-                let first = place as u64 * 2;
-                PlannedBuffer {
-                    bytes,
-                    first,
-                    last: first + life,
-                    offset: is_in.then_some(offset * 64),
-                    is_output,
-                }
-            });
-        plan(buffers.collect())
+    let any_buffer = (
+        any_size(),
+        1..6u64,
+        0..8u32,
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+    );
+    let buffers = proptest::collection::vec(any_buffer, 1..8);
+    (buffers, 0..4usize).prop_map(|(buffers, first)| {
+        let places = (0u64..).zip(buffers);
+        let buffers = places.map(
+            |(place, (size, life, rank, is_output, is_in, is_exact))| PlannedBuffer {
+                is_exact,
+                is_output,
+                ranks: is_in.then(|| vec![rank]),
+                ..sized(size, place * 2..place * 2 + life, rank)
+            },
+        );
+        ArenaPlan {
+            first,
+            ..plan(buffers.collect())
+        }
     })
+}
+
+fn half() -> Vec<Derived> {
+    vec![Derived::Quotient(Formula::variable(0), 2)]
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
@@ -458,6 +622,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => (1..4u64).prop_map(Step::LoadEnds),
         1 => Just(Step::Look),
         1 => Just(Step::MakeRoom),
+        1 => Just(Step::Trim),
     ]
 }
 
@@ -467,7 +632,7 @@ proptest! {
         plans in proptest::collection::vec(any_plan(), 0..3),
         steps in proptest::collection::vec(any_step(), 0..200),
     ) {
-        let mut session = Session::new(&plans);
+        let mut session = Session::of(&open(&plans, &[(1, 9)], half()));
         for step in steps {
             match step {
                 Step::Allocate(thread, bytes) => _ = session.allocate(thread, bytes),
@@ -480,23 +645,42 @@ proptest! {
                 Step::LoadEnds(thread) => session.blocks.load_ends(thread),
                 Step::Look => _ = session.blocks.look(),
                 Step::MakeRoom => session.blocks.make_room(),
+                Step::Trim => session.blocks.trim(),
             }
+            session.check_forgotten();
         }
     }
 
     #[test]
     fn no_plan_makes_buffers_of_runs_that_follow_it_or_another_overlap(
         plans in proptest::collection::vec(any_plan(), 1..4),
-        runs in proptest::collection::vec((0..8usize, 0..20u64, 1..3u64, any::<bool>()), 0..20),
+        runs in proptest::collection::vec((0..8usize, 0..20u64, 1..3u64, any::<bool>(), 1..12u64), 0..20),
     ) {
         // The last plan is one that the session does not know.
-        let mut session = Session::new(&plans[..plans.len() - 1]);
+        let mut session = Session::of(&open(&plans[..plans.len() - 1], &[(1, 9)], half()));
         let mut held = Vec::new();
-        for (place, end, thread, holds) in runs {
-            let outputs = session.run_until(thread, &plans[place % plans.len()], end);
+        for (place, end, thread, holds, dim) in runs {
+            let variables = values(&[dim], &half()).expect("it is small");
+            let outputs = session.run_until(thread, &plans[place % plans.len()], &variables, end);
             if holds { held.extend(outputs) } else { session.free_all(outputs) }
         }
         session.free_all(held);
         prop_assert_eq!(session.blocks.figures().outside_bytes, 0);
+    }
+
+    #[test]
+    fn runs_of_random_shapes_are_placed_whatever_came_before(
+        shapes in proptest::collection::vec((1..=16u64, 1..=64u64), 1..40),
+    ) {
+        let file = chain();
+        let mut session = Session::of(&file);
+        for &(batch, length) in &shapes {
+            let variables = values(&[batch, length], &file.derived).expect("it is small");
+            let outputs = session.run_at(1, &file.plans[0], &variables);
+            session.free_all(outputs);
+        }
+        let figures = session.blocks.figures();
+        prop_assert_eq!((figures.placed, figures.missed, figures.refused), (6 * shapes.len() as u64, 0, 0));
+        prop_assert!(figures.shapes <= shapes.len() as u64);
     }
 }

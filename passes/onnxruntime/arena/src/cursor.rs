@@ -1,167 +1,151 @@
-//! Where a run stands in the plans: what a run allocates says which plan it follows, and how far it is.
+//! Where a run stands in the plans: what a run allocates says which plan it follows, at which sizes of the open dimensions, and how far it is.
 
-use crate::ArenaPlan;
-use crate::plan::ALIGNMENT;
+use std::sync::Arc;
+
+use crate::dims::dims;
+use crate::placement::Placed;
+use crate::plans::{Known, Plans, Shape};
 
 /// So far a run that lost its plan looks ahead in it for an allocation of the size at hand.
 const LOOK_AHEAD: usize = 64;
 
-/// The plans of a session in the form that runs follow.
-#[derive(PartialEq, Eq, Debug, Default)]
-pub(crate) struct Plans {
-    plans: Vec<Plan>,
-    /// The largest block.
-    block_bytes: u64,
-}
-
-#[derive(PartialEq, Eq, Debug)]
-struct Plan {
-    block_bytes: u64,
-    sizes: Vec<u64>,
-    spots: Vec<Spot>,
-    /// How many buffers that are no outputs are live just before each allocation.
-    live: Vec<usize>,
-}
-
 /// Where a buffer goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Spot {
+    /// Which buffer of the plan it is.
+    pub(crate) place: usize,
     /// The offset in the block; without it the buffer stays outside.
     pub(crate) offset: Option<u64>,
     /// Whether it outlives the run.
     pub(crate) is_output: bool,
 }
 
-impl Plans {
-    pub(crate) fn new(plans: &[ArenaPlan]) -> Self {
-        let plans: Vec<Plan> = plans.iter().map(Plan::new).collect();
-        Self {
-            block_bytes: plans.iter().map(|plan| plan.block_bytes).max().unwrap_or(0),
-            plans,
-        }
-    }
-
-    pub(crate) fn block_bytes(&self) -> u64 {
-        self.block_bytes
-    }
-
-    /// The start of a run whose first allocation has this size, by the plan `preferred` if that begins so.
-    pub(crate) fn begin(&self, preferred: usize, bytes: u64) -> Option<Cursor> {
-        let begins = |plan: &Plan| plan.sizes.first() == Some(&bytes);
-        let plan = match self.plans.get(preferred) {
-            Some(plan) if begins(plan) => preferred,
-            _ => self.plans.iter().position(begins)?,
-        };
-        Some(Cursor {
-            plan,
-            next: 0,
-            follows: true,
-        })
-    }
-}
-
-impl Plan {
-    fn new(plan: &ArenaPlan) -> Self {
-        let buffers = &plan.buffers;
-        let mut ends: Vec<u64> = buffers
-            .iter()
-            .filter(|buffer| !buffer.is_output)
-            .map(|buffer| buffer.last)
-            .collect();
-        ends.sort_unstable();
-        let mut begun = 0;
-        let mut live = Vec::with_capacity(buffers.len());
-        for buffer in buffers {
-            let ended = ends.partition_point(|&end| end <= buffer.first);
-            live.push(usize::saturating_sub(begun, ended));
-            begun += usize::from(!buffer.is_output);
-        }
-        Self {
-            block_bytes: plan.block_bytes.next_multiple_of(ALIGNMENT),
-            sizes: buffers.iter().map(|buffer| buffer.bytes).collect(),
-            spots: buffers
-                .iter()
-                .map(|buffer| Spot {
-                    offset: buffer.offset,
-                    is_output: buffer.is_output,
-                })
-                .collect(),
-            live,
-        }
-    }
-}
-
 /// How far a run is.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
-    plan: usize,
+    shape: Arc<Shape>,
+    /// Where its buffers lie, where that is not as in other runs of the shape.
+    moved: Option<Placed>,
     /// The next allocation.
     next: usize,
-    /// Whether all allocations so far were those of the plan.
+    /// What was allocated so far, where this can tell shapes apart.
+    seen: Vec<u64>,
+    /// Whether all allocations so far were those of the shape.
     follows: bool,
 }
 
 impl Cursor {
+    /// The start of a run whose first allocation has this size, if a plan begins so: of a shape that is known, or of a new one.
+    pub(crate) fn begin(plans: &Plans, known: &Known, bytes: u64) -> Option<Self> {
+        let shape = find(plans, known, &[bytes], None)?;
+        Some(Self {
+            shape,
+            moved: None,
+            next: 0,
+            seen: Vec::new(),
+            follows: true,
+        })
+    }
+
     /// How many allocations of the plan were made or passed over.
     pub(crate) fn place(&self) -> usize {
         self.next
     }
 
-    /// The plan that the run follows.
-    pub(crate) fn plan(&self) -> usize {
-        self.plan
-    }
-
-    /// Bytes of the block that the plan uses.
-    pub(crate) fn block_bytes(&self, plans: &Plans) -> u64 {
-        self.plan_of(plans).map_or(0, |plan| plan.block_bytes)
+    /// What the run is thought to be.
+    pub(crate) fn shape(&self) -> &Arc<Shape> {
+        &self.shape
     }
 
     /// Whether all buffers of the plan were allocated.
-    pub(crate) fn is_complete(&self, plans: &Plans) -> bool {
-        self.plan_of(plans).is_none_or(|plan| self.next >= plan.sizes.len())
+    pub(crate) fn is_complete(&self) -> bool {
+        self.shape.next(self.next).is_none()
     }
 
     /// Whether a run that stands here, of which nothing is live but outputs, is over: it was completed or aborted, or nothing is known of it.
     pub(crate) fn is_over(&self, plans: &Plans) -> bool {
-        let expects = |plan: &Plan| plan.live.get(self.next).is_some_and(|&live| live > 0);
-        !self.follows || self.is_complete(plans) || self.plan_of(plans).is_some_and(expects)
+        let expects = |place| plans.plan(self.shape.plan).is_some_and(|plan| plan.live(place) > 0);
+        !self.follows || self.shape.next(self.next).is_none_or(expects)
     }
 
-    /// Whether the next allocation of the plan has this size.
+    /// Whether an allocation of this size can be the next one of the run.
     pub(crate) fn expects(&self, plans: &Plans, bytes: u64) -> bool {
-        self.plan_of(plans)
-            .is_some_and(|plan| plan.sizes.get(self.next) == Some(&bytes))
+        self.shape
+            .next(self.next)
+            .is_some_and(|place| self.shape.accepts(plans, place, bytes))
     }
 
-    fn plan_of<'p>(&self, plans: &'p Plans) -> Option<&'p Plan> {
-        plans.plans.get(self.plan)
-    }
-
-    /// Takes the next allocation; `None` for one that no plan foresees.
-    pub(crate) fn advance(&mut self, plans: &Plans, bytes: u64) -> Option<Spot> {
-        if !self.expects(plans, bytes) {
-            self.search(plans, bytes)?;
+    /// Goes on to the place of an allocation of this size: the next one, that of another shape which began the same, or one a little further.
+    /// Whether it is of another shape; `None` if no plan foresees it.
+    pub(crate) fn find(&mut self, plans: &Plans, known: &Known, bytes: u64) -> Option<bool> {
+        if self.expects(plans, bytes) {
+            return Some(false);
         }
-        let spot = self.plan_of(plans)?.spots.get(self.next).copied();
-        self.next += 1;
-        spot
-    }
-
-    /// Goes to a place where an allocation of this size is next: in a plan that began the same, or a little further in this one.
-    fn search(&mut self, plans: &Plans, bytes: u64) -> Option<()> {
-        let plan = self.plan_of(plans)?;
-        let seen = plan.sizes.get(..self.next)?;
-        let is_other = |other: &Plan| other.sizes.starts_with(seen) && other.sizes.get(self.next) == Some(&bytes);
-        if self.follows
-            && let Some(other) = plans.plans.iter().position(is_other)
-        {
-            self.plan = other;
-            return Some(());
+        if self.follows && !plans.is_single() {
+            self.seen.push(bytes);
+            let other = find(plans, known, &self.seen, Some(&self.shape));
+            self.seen.pop();
+            if let Some(other) = other {
+                // Of several allocations of nothing, others may be passed over.
+                self.next = other.begins_with(plans, &self.seen).unwrap_or(self.next);
+                self.shape = other;
+                return Some(true);
+            }
         }
         self.follows = false;
-        let ahead = plan.sizes.get(self.next..)?.iter().take(LOOK_AHEAD);
-        self.next += ahead.into_iter().position(|&size| size == bytes)?;
-        Some(())
+        let places = (self.next..self.shape.sizes.len()).take(LOOK_AHEAD);
+        let is_it = |&place: &usize| self.shape.sizes[place] > 0 && self.shape.accepts(plans, place, bytes);
+        self.next = places.into_iter().find(is_it)?;
+        Some(false)
     }
+
+    /// Buffers of this run that are live lie where they lie; the others go around them.
+    pub(crate) fn keep(&mut self, plans: &Plans, live: &[(usize, u64)]) {
+        let offsets = &self.shape.placed.offsets;
+        let is_there = |&(place, offset): &(usize, u64)| offsets.get(place).copied().flatten() == Some(offset);
+        self.moved = (!live.iter().all(is_there)).then(|| plans.placed_around(&self.shape, live));
+    }
+
+    /// Bytes of the block that the run uses.
+    pub(crate) fn block_bytes(&self) -> u64 {
+        self.placed().block_bytes
+    }
+
+    fn placed(&self) -> &Placed {
+        self.moved.as_ref().unwrap_or(&self.shape.placed)
+    }
+
+    /// Takes the allocation that was found.
+    pub(crate) fn advance(&mut self, plans: &Plans, bytes: u64) -> Option<Spot> {
+        let place = self.shape.next(self.next)?;
+        let buffer = plans.plan(self.shape.plan)?.buffers.get(place)?;
+        self.next = place + 1;
+        if self.follows && !plans.is_single() {
+            self.seen.push(bytes);
+        }
+        let offset = self.placed().offsets.get(place).copied().flatten();
+        Some(Spot {
+            place,
+            offset,
+            is_output: buffer.is_output,
+        })
+    }
+}
+
+/// A shape with which runs begin with these allocations: the one that was used last of those that are known, or one that is made now.
+fn find(plans: &Plans, known: &Known, seen: &[u64], not: Option<&Arc<Shape>>) -> Option<Arc<Shape>> {
+    let fits = |shape: &&Arc<Shape>| shape.begins_with(plans, seen).is_some();
+    let is_other = |shape: &&Arc<Shape>| not.is_none_or(|not| !Arc::ptr_eq(shape, not));
+    if let Some(shape) = known.iter().filter(is_other).find(fits) {
+        return Some(Arc::clone(shape));
+    }
+    let anchor = not.or_else(|| known.iter().next());
+    let anchor = anchor.map_or(&[][..], |shape| shape.dims.as_slice());
+    let last = known.iter().next().map_or(0, |shape| shape.plan);
+    let order = (0..plans.len()).map(|place| (place + last) % plans.len().max(1));
+    let mut made = order.filter_map(|place| {
+        let dims = dims(plans, plans.plan(place)?, seen, anchor)?;
+        plans.shape(place, &dims)
+    });
+    made.next().map(Arc::new)
 }

@@ -8,8 +8,8 @@ use std::ptr::null_mut;
 
 use crate::api::{Api, ApiBase, Status, version};
 use crate::blocks::AllocationCounts;
-use crate::cursor::Plans;
 use crate::messages::{Purpose, say};
+use crate::plans::Plans;
 use crate::session::{Environment, Options, RecordedEvent, Session};
 use crate::watch;
 use crate::{ArenaPlanFile, MOST_FILE_BYTES, PlanFileError};
@@ -61,7 +61,7 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
                     file.runtime
                 ));
             }
-            (Plans::new(&file.plans), Some(Purpose::new(&path, &file)))
+            (Plans::new(&file), Some(Purpose::new(&path, &file)))
         }
         None if is(RECORD, "1") => (Plans::default(), None),
         None => {

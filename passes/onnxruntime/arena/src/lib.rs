@@ -1,12 +1,17 @@
 //! A library that makes a stock ONNX Runtime place every buffer of a run at a planned offset of one block of memory.
 //!
 //! `SessionOptions.register_custom_ops_library` loads it and calls [`RegisterCustomOps`], which gives the session
-//! an allocator of its own. The runtime allocates the same sizes in the same order in every run on inputs of the same shapes, so the k-th
-//! allocation of a run gets the k-th planned offset. What is in which file:
+//! an allocator of its own. The runtime allocates in the same order in every run, and each size is a formula of the dimensions that the model
+//! leaves open. The first sizes of a run say which sizes these dimensions have; the k-th allocation is then the k-th buffer of the plan, and
+//! gets its offset. What is in which file:
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `plan` | plans as text: read and written |
+//! | `formula` | sizes as formulas of the open dimensions |
+//! | `placement` | offsets for given sizes |
+//! | `plans` | plans as runs follow them, and what they say for given dimensions |
+//! | `dims` | dimensions from the sizes that a run allocates |
 //! | `cursor` | where a run stands in the plans |
 //! | `blocks` | the blocks of a session, and the runs in them: which bytes an allocation gets |
 //! | `gate` | one session at a time takes its allocator |
@@ -27,7 +32,11 @@ mod blocks;
 #[cfg(test)]
 mod blocks_tests;
 mod cursor;
+mod dims;
+mod formula;
+mod placement;
 mod plan;
+mod plans;
 
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "functions of the runtime")]
@@ -53,7 +62,9 @@ pub use api::ApiBase;
 pub use blocks::AllocationCounts;
 #[cfg(target_os = "linux")]
 pub use entry::{RegisterCustomOps, remat_arena_events, remat_arena_stats};
-pub use plan::{ALIGNMENT, ArenaPlan, ArenaPlanFile, MOST_FILE_BYTES, PlanFileError, PlannedBuffer};
+pub use formula::{Derived, Formula, OpenDim};
+pub use plan::{ALIGNMENT, ArenaPlan, ArenaPlanFile, MOST_FILE_BYTES, PlanFileError, PlannedBuffer, THREADS};
+pub use plans::{Plans, Shape};
 #[cfg(target_os = "linux")]
 pub use session::RecordedEvent;
 

@@ -11,6 +11,7 @@ const PROT_READ_WRITE: c_int = 1 | 2;
 const MAP_PRIVATE_ANONYMOUS_NORESERVE: c_int = 0x02 | 0x20 | 0x4000;
 const MADV_DONTNEED: c_int = 4;
 const MADV_HUGEPAGE: c_int = 14;
+const MADV_NOHUGEPAGE: c_int = 15;
 /// Bytes of a huge page; on systems where it has another size, the advice is worth nothing and does no harm.
 const HUGE: usize = 2 << 20;
 /// Bytes of a page at most, of all systems that Linux runs on.
@@ -45,7 +46,7 @@ fn mapped(bytes: usize) -> usize {
 }
 
 impl Memory for Process {
-    fn map(&self, bytes: usize, expected: usize) -> Option<usize> {
+    fn map(&self, bytes: usize) -> Option<usize> {
         let length = mapped(bytes);
         // SAFETY: a new mapping at an address that the system chooses touches nothing that is there.
         let start = unsafe {
@@ -68,13 +69,16 @@ impl Memory for Process {
             // SAFETY: these whole pages are part of the mapping that was just made, and nobody has their addresses.
             unsafe { munmap(rest.start as *mut c_void, rest.len()) };
         }
-        // The tail lies in small pages: a huge one would reach beyond what is used.
-        let huge = expected / HUGE * HUGE;
-        if self.huge_pages && huge > 0 {
-            // SAFETY: the addresses are part of the mapping; the advice does not change their content.
-            unsafe { madvise(base as *mut c_void, huge, MADV_HUGEPAGE) };
-        }
         Some(base)
+    }
+
+    fn expect(&self, addresses: Range<usize>) {
+        // The tail lies in small pages: a huge one would reach beyond what is used.
+        let huge = addresses.start / HUGE * HUGE..addresses.end / HUGE * HUGE;
+        if self.huge_pages && !huge.is_empty() {
+            // SAFETY: a block begins at a boundary of huge pages, so the addresses are part of it; the advice does not change their content.
+            unsafe { madvise(huge.start as *mut c_void, huge.len(), MADV_HUGEPAGE) };
+        }
     }
 
     fn unmap(&self, start: usize, bytes: usize) {
@@ -88,6 +92,10 @@ impl Memory for Process {
         if start < end {
             // SAFETY: the addresses lie in a block, and no live buffer has one of these pages: its content may go.
             unsafe { madvise(start as *mut c_void, end - start, MADV_DONTNEED) };
+            if self.huge_pages {
+                // SAFETY: as above, and this advice does not change what is there.
+                unsafe { madvise(start as *mut c_void, end - start, MADV_NOHUGEPAGE) };
+            }
         }
     }
 }

@@ -1,10 +1,12 @@
 //! What the library says on the error stream.
 
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::ArenaPlanFile;
 use crate::blocks::Misfit;
+use crate::formula::Formula;
+use crate::{ArenaPlanFile, OpenDim, THREADS};
 
 /// Writes a line to the error stream. Where nobody can read it, nothing can be done.
 pub(crate) fn say(what: &str) {
@@ -18,8 +20,8 @@ pub(crate) struct Purpose {
     path: String,
     /// What they are for, as words.
     made_for: String,
-    /// Numbers of threads that they are for.
-    threads: Vec<usize>,
+    /// Numbers of threads that they are for, where it matters.
+    threads: Option<RangeInclusive<u64>>,
     /// The session's threads within a node: 0 for what the runtime chooses, negative where that is not known.
     session_threads: AtomicI64,
 }
@@ -27,26 +29,33 @@ pub(crate) struct Purpose {
 impl Purpose {
     /// That of the plans in a file.
     pub(crate) fn new(path: &str, file: &ArenaPlanFile) -> Self {
-        let mut threads: Vec<usize> = file.plans.iter().map(|plan| plan.threads).collect();
-        threads.sort_unstable();
-        threads.dedup();
-        let numbers: Vec<String> = threads.iter().map(ToString::to_string).collect();
-        let shapes = file
-            .plans
-            .first()
-            .map(|plan| plan.inputs.iter().map(input).collect::<Vec<_>>());
-        let more = match file.plans.len() {
-            0 | 1 => String::new(),
-            plans => format!(" and {} more", plans - 1),
+        let range = |dim: &OpenDim| match dim.least == dim.most {
+            true => format!("{} = {}", dim.name, dim.least),
+            false => format!("{} = {}..{}", dim.name, dim.least, dim.most),
         };
+        let dims = file
+            .dims
+            .iter()
+            .map(|dim| format!("{}, ", range(dim)))
+            .collect::<String>();
+        let inputs = file.plans.first().map(|plan| {
+            plan.inputs
+                .iter()
+                .map(|input| shown(input, &file.dims))
+                .collect::<Vec<_>>()
+        });
         let made_for = format!(
-            "the model file {}, intra_op_num_threads = {}, optimization level {}, ONNX Runtime {}, inputs {}{more}",
+            "the model file {}, {dims}optimization level {}, ONNX Runtime {}, inputs {}",
             file.model,
-            numbers.join(" or "),
             file.level,
             file.runtime,
-            shapes.unwrap_or_default().join(", "),
+            inputs.unwrap_or_default().join(", "),
         );
+        let threads = file
+            .dims
+            .iter()
+            .find(|dim| dim.name == THREADS)
+            .map(|dim| dim.least..=dim.most);
         Self {
             path: path.to_owned(),
             made_for,
@@ -73,11 +82,12 @@ impl Purpose {
             }
         };
         let threads = self.session_threads.load(Ordering::Relaxed);
-        let has = match usize::try_from(threads) {
-            Ok(threads) if self.threads.contains(&threads) => String::new(),
-            Ok(0) => "; this session sets no intra_op_num_threads".to_owned(),
-            Ok(threads) => format!("; this session has intra_op_num_threads = {threads}"),
-            Err(_) => String::new(),
+        let has = match (u64::try_from(threads), &self.threads) {
+            (Ok(0), Some(_)) => "; this session sets no intra_op_num_threads".to_owned(),
+            (Ok(threads), Some(range)) if !range.contains(&threads) => {
+                format!("; this session has intra_op_num_threads = {threads}")
+            }
+            _ => String::new(),
         };
         format!(
             "`{}` does not fit: {what}. It is for {}{has}. Outputs stay right, but memory is not as planned",
@@ -86,9 +96,16 @@ impl Purpose {
     }
 }
 
-fn input((name, shape): &(String, Vec<i64>)) -> String {
-    let dims: Vec<String> = shape.iter().map(ToString::to_string).collect();
-    format!("{name} [{}]", dims.join(", "))
+/// `x [batch, 3]`.
+fn shown((name, shape): &(String, Vec<Formula>), dims: &[OpenDim]) -> String {
+    let dim = |formula: &Formula| {
+        let named = dims
+            .iter()
+            .enumerate()
+            .find(|(place, _)| *formula == Formula::variable(*place));
+        named.map_or_else(|| formula.to_string(), |(_, dim)| dim.name.clone())
+    };
+    format!("{name} [{}]", shape.iter().map(dim).collect::<Vec<_>>().join(", "))
 }
 
 /// The number of threads within a node in the message with which the runtime states a session's options.
@@ -105,17 +122,25 @@ mod tests {
     use crate::ArenaPlan;
 
     fn purpose() -> Purpose {
-        let plan = |threads| ArenaPlan {
-            threads,
-            inputs: vec![("x".to_owned(), vec![4, 3]), ("t".to_owned(), Vec::new())],
-            block_bytes: 64,
+        let dim = |name: &str, most| OpenDim {
+            name: name.to_owned(),
+            least: 1,
+            most,
+        };
+        let shape = vec![Formula::variable(0), Formula::constant(3)];
+        let plan = ArenaPlan {
+            inputs: vec![("x".to_owned(), shape), ("t".to_owned(), Vec::new())],
+            orders: 1,
+            first: 0,
             buffers: Vec::new(),
         };
         let file = ArenaPlanFile {
             model: "blake3:00".to_owned(),
             runtime: "1.31.1".to_owned(),
             level: "all".to_owned(),
-            plans: vec![plan(1), plan(4), plan(4)],
+            dims: vec![dim("batch", 64), dim(THREADS, 4), dim("one", 1)],
+            derived: Vec::new(),
+            plans: vec![plan],
         };
         Purpose::new("small.onnx.arena", &file)
     }
@@ -129,17 +154,17 @@ mod tests {
             "`small.onnx.arena`",
             "no buffer of 4096 bytes as number 7 of a run",
             "blake3:00",
-            "intra_op_num_threads = 1 or 4,",
-            "inputs x [4, 3], t [] and 2 more",
+            "batch = 1..64, intra_op_num_threads = 1..4, one = 1, ",
+            "inputs x [batch, 3], t []",
         ] {
             assert!(before.contains(part), "`{part}` is not in: {before}");
         }
         assert!(!before.contains("this session has"), "{before}");
-        purpose.learn("Session Options {  execution_mode:0 intra_op_param:OrtThreadPoolParams { thread_pool_size: 3 auto_set_affinity: 0 } inter_op_param:OrtThreadPoolParams { thread_pool_size: 0 }");
+        purpose.learn("Session Options {  execution_mode:0 intra_op_param:OrtThreadPoolParams { thread_pool_size: 8 auto_set_affinity: 0 } inter_op_param:OrtThreadPoolParams { thread_pool_size: 0 }");
         assert!(
             purpose
                 .complaint(missed)
-                .contains("this session has intra_op_num_threads = 3")
+                .contains("this session has intra_op_num_threads = 8")
         );
         purpose.learn("Session Options { intra_op_param:OrtThreadPoolParams { thread_pool_size: 0 }");
         assert!(purpose.complaint(missed).contains("sets no intra_op_num_threads"));

@@ -1,21 +1,27 @@
 //! Plans as text. Every malformed line is refused with its number.
 //!
 //! ```text
-//! remat-arena 1
+//! remat-arena 2
 //! model blake3:0f3a..          the file that the plans are for
 //! runtime 1.31.1               ONNX Runtime in which they were recorded
 //! level all                    its graph optimization level
-//! plan threads 1 block 4096 buffers 3
-//! input 4x3x32x32 x            of every input the shape, `-` for a scalar, and the name
-//! 1024 0 3 0                   of every buffer size, first and last time, offset
-//! 256 1 4 heap                 one that stays outside of the block
-//! 512 2 5 1024 output          one that the caller of the run gets
+//! dim 1 64 batch               d0: smallest and largest size of an open dimension, and its name
+//! let floor d0+1 2             d1: (d0 + 1) / 2, rounded down; `max` and `min` of two formulas likewise
+//! plan buffers 3 orders 1 first 0
+//! input d0,3,32,32 x           of every input the shape, `-` for a scalar, and the name
+//! 1024*d0 0 3 0                of every buffer size, first and last time, rank
+//! <=256*d1 1 4 heap            at most so large; one that stays outside of the block
+//! 512 2 5 1 output             one that the caller of the run gets
 //! ```
 //!
-//! Any number of plans may follow each other. Sizes and offsets are bytes. Buffers stand in the order in which they are allocated. Times count
-//! the allocations and frees of a run; a buffer is live from its first time to just before its last one.
+//! Any number of plans may follow each other. Sizes are bytes. Buffers stand in the order in which they are allocated. Times count
+//! the allocations and frees of a run; a buffer is live from its first time to just before its last one. The ranks, one for each order with
+//! commas between them, say in which order buffers get their offsets ([`placement`](crate::placement)). The `first` buffers get theirs
+//! before all others: those that a run allocates before its sizes have told the open dimensions.
 
 use std::fmt;
+
+use crate::formula::{Derived, Formula, MOST_VARIABLES, OpenDim};
 
 /// Every offset is a multiple of this: what the kernels of the runtime expect of an allocation.
 pub const ALIGNMENT: u64 = 64;
@@ -23,10 +29,17 @@ pub const ALIGNMENT: u64 = 64;
 /// The largest file: about half a million buffers. A larger one is neither written nor read.
 pub const MOST_FILE_BYTES: u64 = 16 << 20;
 
+/// The name of the open dimension that is the number of threads within a node: that of the runtime's option.
+pub const THREADS: &str = "intra_op_num_threads";
+
 /// What a file begins with.
-const HEADER: &str = "remat-arena 1";
-/// The largest block.
-const MOST_BYTES: u64 = 1 << 44;
+const HEADER: &str = "remat-arena 2";
+/// The largest block, and the largest size of a dimension.
+pub(crate) const MOST_BYTES: u64 = 1 << 44;
+/// Most orders of a plan.
+const MOST_ORDERS: u64 = 16;
+/// Most open dimensions.
+const MOST_DIMS: usize = 16;
 
 /// Plans for one model.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,34 +50,40 @@ pub struct ArenaPlanFile {
     pub runtime: String,
     /// Its graph optimization level.
     pub level: String,
+    /// The open dimensions: the first variables of all formulas.
+    pub dims: Vec<OpenDim>,
+    /// The variables that follow from these.
+    pub derived: Vec<Derived>,
     /// At least one.
     pub plans: Vec<ArenaPlan>,
 }
 
-/// The offsets of all buffers of a run.
+/// The buffers of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ArenaPlan {
-    /// Threads within a node.
-    pub threads: usize,
     /// Name and shape of every input.
-    pub inputs: Vec<(String, Vec<i64>)>,
-    /// Size of the block.
-    pub block_bytes: u64,
+    pub inputs: Vec<(String, Vec<Formula>)>,
+    /// How many orders there are, in which buffers can get their offsets.
+    pub orders: usize,
+    /// How many buffers get their offsets before all others, in the order of their allocation.
+    pub first: usize,
     /// The buffers in the order of their allocation, at least one.
     pub buffers: Vec<PlannedBuffer>,
 }
 
 /// A buffer of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlannedBuffer {
-    /// Its size as the runtime asks for it, at least 1.
-    pub bytes: u64,
+    /// Its size as the runtime asks for it.
+    pub size: Formula,
+    /// Whether the runtime asks for exactly that; else at most for that.
+    pub is_exact: bool,
     /// When it is allocated.
     pub first: u64,
     /// When it is freed, after `first`; for an output the end of the run.
     pub last: u64,
-    /// Where it lies in the block, if it does.
-    pub offset: Option<u64>,
+    /// Its place in each order; none if it stays outside of the block.
+    pub ranks: Option<Vec<u32>>,
     /// Whether it is still live when the run ends.
     pub is_output: bool,
 }
@@ -92,38 +111,56 @@ impl fmt::Display for ArenaPlanFile {
         writeln!(f, "model {}", self.model)?;
         writeln!(f, "runtime {}", self.runtime)?;
         writeln!(f, "level {}", self.level)?;
+        for OpenDim { name, least, most } in &self.dims {
+            writeln!(f, "dim {least} {most} {}", printable(name))?;
+        }
+        for derived in &self.derived {
+            match derived {
+                Derived::Quotient(of, by) => writeln!(f, "let floor {of} {by}")?,
+                Derived::Max(one, other) => writeln!(f, "let max {one} {other}")?,
+                Derived::Min(one, other) => writeln!(f, "let min {one} {other}")?,
+            }
+        }
         self.plans.iter().try_for_each(|plan| plan.fmt(f))
     }
 }
 
+/// A name that does not end its line.
+fn printable(name: &str) -> String {
+    name.chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
+}
+
 impl fmt::Display for ArenaPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (threads, block, buffers) = (self.threads, self.block_bytes, self.buffers.len());
-        writeln!(f, "plan threads {threads} block {block} buffers {buffers}")?;
+        let (buffers, orders, first) = (self.buffers.len(), self.orders, self.first);
+        writeln!(f, "plan buffers {buffers} orders {orders} first {first}")?;
         for (name, shape) in &self.inputs {
-            let dims: Vec<String> = shape.iter().map(ToString::to_string).collect();
-            let shape = if dims.is_empty() {
+            let shape = if shape.is_empty() {
                 "-".to_owned()
             } else {
-                dims.join("x")
+                joined(shape)
             };
-            // A name must not end its line.
-            let name: String = name
-                .chars()
-                .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-                .collect();
-            writeln!(f, "input {shape} {name}")?;
+            writeln!(f, "input {shape} {}", printable(name))?;
         }
         for buffer in &self.buffers {
-            write!(f, "{} {} {} ", buffer.bytes, buffer.first, buffer.last)?;
-            match buffer.offset {
-                Some(offset) => write!(f, "{offset}")?,
-                None => f.write_str("heap")?,
-            }
+            f.write_str(if buffer.is_exact { "" } else { "<=" })?;
+            write!(f, "{} {} {} ", buffer.size, buffer.first, buffer.last)?;
+            f.write_str(
+                &buffer
+                    .ranks
+                    .as_ref()
+                    .map_or_else(|| "heap".to_owned(), |ranks| joined(ranks)),
+            )?;
             f.write_str(if buffer.is_output { " output\n" } else { "\n" })?;
         }
         Ok(())
     }
+}
+
+fn joined<T: ToString>(all: &[T]) -> String {
+    all.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 impl ArenaPlanFile {
@@ -135,12 +172,29 @@ impl ArenaPlanFile {
         let mut lines = Lines {
             lines: text.lines(),
             number: 0,
+            variables: 0,
         };
         if lines.next()? != HEADER {
             return Err(lines.wrong(&format!("expected `{HEADER}`")));
         }
         let [model, runtime, level] = ["model", "runtime", "level"].map(|key| lines.field(key));
         let (model, runtime, level) = (model?, runtime?, level?);
+        let mut dims = Vec::new();
+        while let Some(dim) = lines.after("dim ") {
+            dims.push(lines.dim(dim)?);
+            lines.variables += 1;
+            if dims.len() > MOST_DIMS {
+                return Err(lines.wrong(&format!("more than {MOST_DIMS} open dimensions")));
+            }
+        }
+        let mut derived = Vec::new();
+        while let Some(one) = lines.after("let ") {
+            derived.push(lines.derived(one)?);
+            lines.variables += 1;
+            if lines.variables > MOST_VARIABLES {
+                return Err(lines.wrong(&format!("more than {MOST_VARIABLES} variables")));
+            }
+        }
         let mut plans = vec![ArenaPlan::parse(&mut lines, text.len())?];
         while !lines.is_at_end() {
             plans.push(ArenaPlan::parse(&mut lines, text.len())?);
@@ -149,6 +203,8 @@ impl ArenaPlanFile {
             model,
             runtime,
             level,
+            dims,
+            derived,
             plans,
         })
     }
@@ -157,58 +213,36 @@ impl ArenaPlanFile {
 impl ArenaPlan {
     fn parse(lines: &mut Lines<'_>, most: usize) -> Result<Self, PlanFileError> {
         let head: Vec<&str> = lines.next()?.split(' ').collect();
-        let ["plan", "threads", threads, "block", block, "buffers", count] = head[..] else {
-            return Err(lines.wrong("expected `plan threads N block BYTES buffers N`"));
+        let ["plan", "buffers", count, "orders", orders, "first", first] = head[..] else {
+            return Err(lines.wrong("expected `plan buffers N orders N first N`"));
         };
-        let threads = lines.number(threads, "threads", u32::MAX.into())?;
-        let block_bytes = lines.number(block, "block", MOST_BYTES)?;
         // A line has more than one byte.
         let count = lines.number(count, "buffers", most as u64)?;
         if count == 0 {
             return Err(lines.wrong("a plan without buffers"));
         }
+        let orders = lines.number(orders, "orders", MOST_ORDERS)?;
+        let first = lines.number(first, "first", count)?;
         let mut inputs = Vec::new();
-        while let Some(input) = lines.peek().and_then(|line| line.strip_prefix("input ")) {
-            lines.next()?;
+        while let Some(input) = lines.after("input ") {
             inputs.push(lines.input(input)?);
         }
         let mut buffers: Vec<PlannedBuffer> = Vec::new();
         for _ in 0..count {
             let line = lines.next()?;
-            let buffer = lines.buffer(line, block_bytes)?;
+            let buffer = lines.buffer(line, orders)?;
             if buffers.last().is_some_and(|before| before.first >= buffer.first) {
                 return Err(lines.wrong("its first time is not after that of the buffer before"));
             }
             buffers.push(buffer);
         }
+        let [orders, first] = [orders, first].map(|number| usize::try_from(number).unwrap_or(usize::MAX));
         Ok(Self {
-            threads: usize::try_from(threads).unwrap_or(usize::MAX),
             inputs,
-            block_bytes,
+            orders,
+            first,
             buffers,
         })
-    }
-
-    /// Bytes that the runtime asks for at most at one time, as whole multiples of the alignment.
-    #[must_use]
-    pub fn load(&self) -> u64 {
-        let mut changes: Vec<(u64, bool, u64)> = Vec::new();
-        for buffer in self.buffers.iter().filter(|buffer| buffer.offset.is_some()) {
-            let bytes = buffer.bytes.next_multiple_of(ALIGNMENT);
-            changes.extend([(buffer.first, true, bytes), (buffer.last, false, bytes)]);
-        }
-        // What ends makes room for what begins.
-        changes.sort_unstable();
-        let (mut now, mut most) = (0u64, 0);
-        for (_, begins, bytes) in changes {
-            now = if begins {
-                now.saturating_add(bytes)
-            } else {
-                now.saturating_sub(bytes)
-            };
-            most = most.max(now);
-        }
-        most
     }
 }
 
@@ -217,6 +251,8 @@ struct Lines<'t> {
     lines: std::str::Lines<'t>,
     /// Of the line that was read last.
     number: usize,
+    /// How many variables formulas may have.
+    variables: usize,
 }
 
 impl<'t> Lines<'t> {
@@ -227,12 +263,15 @@ impl<'t> Lines<'t> {
         }
     }
 
-    fn peek(&self) -> Option<&'t str> {
-        self.lines.clone().next()
+    fn is_at_end(&self) -> bool {
+        self.lines.clone().next().is_none()
     }
 
-    fn is_at_end(&self) -> bool {
-        self.peek().is_none()
+    /// What follows a word with which the next line begins; that line is read then.
+    fn after(&mut self, word: &str) -> Option<&'t str> {
+        let rest = self.lines.clone().next()?.strip_prefix(word)?;
+        self.next().ok()?;
+        Some(rest)
     }
 
     fn next(&mut self) -> Result<&'t str, PlanFileError> {
@@ -254,7 +293,56 @@ impl<'t> Lines<'t> {
         value.ok_or_else(|| self.wrong(&format!("{what}: `{text}` is not a number from 0 to {most}")))
     }
 
-    fn input(&self, text: &str) -> Result<(String, Vec<i64>), PlanFileError> {
+    fn formula(&self, text: &str) -> Result<Formula, PlanFileError> {
+        Formula::parse(text, self.variables).ok_or_else(|| {
+            self.wrong(&format!(
+                "`{text}` is not a formula in {} variables such as `4*d0^2+64`",
+                self.variables
+            ))
+        })
+    }
+
+    fn dim(&self, text: &str) -> Result<OpenDim, PlanFileError> {
+        let [least, most, name] = text.splitn(3, ' ').collect::<Vec<_>>()[..] else {
+            return Err(self.wrong("expected `dim LEAST MOST NAME`"));
+        };
+        let (least, most) = (
+            self.number(least, "size", MOST_BYTES)?,
+            self.number(most, "size", MOST_BYTES)?,
+        );
+        if least > most {
+            return Err(self.wrong(&format!("from {least} to {most} there is no size")));
+        }
+        if name.contains(char::is_control) {
+            return Err(self.wrong("expected `dim LEAST MOST NAME`"));
+        }
+        Ok(OpenDim {
+            name: name.to_owned(),
+            least,
+            most,
+        })
+    }
+
+    fn derived(&self, text: &str) -> Result<Derived, PlanFileError> {
+        let fields: Vec<&str> = text.split(' ').collect();
+        match fields[..] {
+            ["floor", of, by] => {
+                let by = u32::try_from(self.number(by, "divisor", u32::MAX.into())?).unwrap_or(0);
+                if by == 0 {
+                    return Err(self.wrong("a quotient by 0"));
+                }
+                Ok(Derived::Quotient(self.formula(of)?, by))
+            }
+            ["max", one, other] => Ok(Derived::Max(self.formula(one)?, self.formula(other)?)),
+            ["min", one, other] => Ok(Derived::Min(self.formula(one)?, self.formula(other)?)),
+            _ => {
+                Err(self
+                    .wrong("expected `let floor FORMULA N`, `let max FORMULA FORMULA` or `let min FORMULA FORMULA`"))
+            }
+        }
+    }
+
+    fn input(&self, text: &str) -> Result<(String, Vec<Formula>), PlanFileError> {
         let named = text
             .split_once(' ')
             .filter(|(_, name)| !name.contains(char::is_control));
@@ -262,49 +350,54 @@ impl<'t> Lines<'t> {
         if shape == "-" {
             return Ok((name.to_owned(), Vec::new()));
         }
-        let dim = |text| {
-            let dim = self.number(text, "dimension", i64::MAX as u64)?;
-            Ok(i64::try_from(dim).unwrap_or(i64::MAX))
-        };
-        let dims: Result<Vec<i64>, PlanFileError> = shape.split('x').map(dim).collect();
+        let dims: Result<Vec<Formula>, PlanFileError> = shape.split(',').map(|dim| self.formula(dim)).collect();
         Ok((name.to_owned(), dims?))
     }
 
-    fn buffer(&self, line: &str, block: u64) -> Result<PlannedBuffer, PlanFileError> {
+    fn buffer(&self, line: &str, orders: u64) -> Result<PlannedBuffer, PlanFileError> {
         let fields: Vec<&str> = line.split(' ').collect();
-        let (bytes, first, last, offset, is_output) = match fields[..] {
-            [bytes, first, last, offset] => (bytes, first, last, offset, false),
-            [bytes, first, last, offset, "output"] => (bytes, first, last, offset, true),
-            _ => return Err(self.wrong("expected `SIZE FIRST LAST OFFSET` and perhaps `output`")),
+        let (size, first, last, ranks, is_output) = match fields[..] {
+            [size, first, last, ranks] => (size, first, last, ranks, false),
+            [size, first, last, ranks, "output"] => (size, first, last, ranks, true),
+            _ => return Err(self.wrong("expected `SIZE FIRST LAST RANK` and perhaps `output`")),
         };
-        let bytes = self.number(bytes, "size", MOST_BYTES)?;
-        if bytes == 0 {
-            return Err(self.wrong("a buffer without bytes"));
+        let (size, is_exact) = size.strip_prefix("<=").map_or((size, true), |size| (size, false));
+        let size = self.formula(size)?;
+        if size
+            .as_constant()
+            .is_some_and(|bytes| !(1..=MOST_BYTES as i64).contains(&bytes))
+        {
+            return Err(self.wrong(&format!("a buffer of {size} bytes")));
         }
         let first = self.number(first, "first time", u64::MAX)?;
         let last = self.number(last, "last time", u64::MAX)?;
         if first >= last {
             return Err(self.wrong("its last time is not after its first one"));
         }
-        let offset = match offset {
+        let ranks = match ranks {
             "heap" => None,
-            offset => Some(self.number(offset, "offset", MOST_BYTES)?),
+            ranks => Some(
+                ranks
+                    .split(',')
+                    .map(|rank| self.rank(rank))
+                    .collect::<Result<Vec<u32>, _>>()?,
+            ),
         };
-        if let Some(offset) = offset {
-            if !offset.is_multiple_of(ALIGNMENT) {
-                return Err(self.wrong(&format!("offset {offset} is not a multiple of {ALIGNMENT}")));
-            }
-            if offset + bytes > block {
-                return Err(self.wrong(&format!("it ends at {}, the block at {block}", offset + bytes)));
-            }
+        if let Some(ranks) = ranks.as_ref().filter(|ranks| ranks.len() as u64 != orders) {
+            return Err(self.wrong(&format!("{} ranks, and there are {orders} orders", ranks.len())));
         }
         Ok(PlannedBuffer {
-            bytes,
+            size,
+            is_exact,
             first,
             last,
-            offset,
+            ranks,
             is_output,
         })
+    }
+
+    fn rank(&self, text: &str) -> Result<u32, PlanFileError> {
+        Ok(u32::try_from(self.number(text, "rank", u32::MAX.into())?).unwrap_or(u32::MAX))
     }
 }
 
@@ -312,41 +405,65 @@ impl<'t> Lines<'t> {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "remat-arena 1\nmodel blake3:00\nruntime 1.31.1\nlevel all\nplan threads 1 block 4096 buffers 3\n\
-                        input 4x3 x y\ninput - t\n1024 0 3 0\n256 1 4 heap\n500 2 5 1024 output\n\
-                        plan threads 4 block 64 buffers 1\n64 0 1 0\n";
+    const TEXT: &str = "remat-arena 2\nmodel blake3:00\nruntime 1.31.1\nlevel all\ndim 1 64 batch size\nlet floor d0+1 2\n\
+                        plan buffers 3 orders 2 first 1\ninput d0,3 x y\ninput - t\n1024*d0 0 3 0,1\n<=256*d1 1 4 heap\n\
+                        500 2 5 1,0 output\nplan buffers 1 orders 1 first 0\n64 0 1 0\n";
 
     #[test]
     fn what_is_written_is_what_was_read() {
         let file = ArenaPlanFile::parse(TEXT).expect("it is well-formed");
         assert_eq!(file.to_string(), TEXT);
-        assert_eq!(file.plans[0].inputs[0], ("x y".to_owned(), vec![4, 3]));
-        assert_eq!(file.plans[0].load(), 1024 + 512);
-        assert!(file.plans[0].buffers[2].is_output);
-        assert_eq!(file.plans[1].threads, 4);
+        assert_eq!(
+            file.dims[0],
+            OpenDim {
+                name: "batch size".to_owned(),
+                least: 1,
+                most: 64
+            }
+        );
+        assert_eq!(
+            file.plans[0].inputs[0],
+            ("x y".to_owned(), vec![Formula::variable(0), Formula::constant(3)])
+        );
+        assert!(file.plans[0].buffers[2].is_output && !file.plans[0].buffers[1].is_exact);
     }
 
     #[test]
     fn a_malformed_line_is_refused_with_its_number() {
         let cases = [
-            (1, "remat-arena 1", "remat-arena 2", "expected `remat-arena 1`"),
+            (1, "remat-arena 2", "remat-arena 1", "expected `remat-arena 2`"),
             (2, "model blake3:00", "model ", "expected `model ..`"),
             (4, "level all", "levels all", "expected `level ..`"),
-            (5, "plan threads 1", "plan threads x", "threads: `x`"),
-            (5, "block 4096", "block 99999999999999999999", "block:"),
-            (5, "buffers 3", "buffers 0", "without buffers"),
-            (5, "buffers 3", "buffers 99999999", "buffers:"),
-            (6, "input 4x3 x", "input 4x-3 x", "dimension: `-3`"),
-            (8, "1024 0 3 0", "0 0 3 0", "without bytes"),
-            (8, "1024 0 3 0", "1024 3 3 0", "not after its first"),
-            (8, "1024 0 3 0", "1024 0 3 32", "not a multiple of 64"),
-            (8, "1024 0 3 0", "1024 0 3 4032", "it ends at 5056"),
-            (8, "1024 0 3 0", "1024 0 3 0 kept", "expected `SIZE"),
-            (8, "1024 0 3 0", "1024  0 3 0", "expected `SIZE"),
-            (8, "1024 0 3 0", "+1024 0 3 0", "size: `+1024`"),
-            (9, "256 1 4 heap", "256 0 4 heap", "not after that of the buffer before"),
-            (11, "plan threads 4", "500 6 7 0\nplan threads 4", "expected `plan"),
-            (13, "64 0 1 0\n", "", "ends too early"),
+            (5, "dim 1 64", "dim 1 x", "size: `x`"),
+            (5, "dim 1 64", "dim 9 8", "there is no size"),
+            (
+                6,
+                "floor d0+1 2",
+                "floor d1+1 2",
+                "`d1+1` is not a formula in 1 variables",
+            ),
+            (6, "floor d0+1 2", "floor d0+1 0", "a quotient by 0"),
+            (6, "let floor d0+1 2", "let root d0 2", "expected `let"),
+            (7, "plan buffers 3", "plan buffer 3", "expected `plan"),
+            (7, "buffers 3", "buffers 0", "without buffers"),
+            (7, "buffers 3", "buffers 99999999", "buffers:"),
+            (7, "orders 2", "orders 17", "orders:"),
+            (7, "first 1", "first 4", "first:"),
+            (8, "input d0,3 x", "input d0,d7 x", "`d7` is not a formula"),
+            (10, "1024*d0 0", "0 0", "a buffer of 0 bytes"),
+            (10, "1024*d0 0", "1024*d0 3", "not after its first"),
+            (
+                10,
+                "1024*d0 0 3 0,1",
+                "1024*d0 0 3 0",
+                "1 ranks, and there are 2 orders",
+            ),
+            (10, "1024*d0 0 3 0,1", "1024*d0 0 3 0,1 kept", "expected `SIZE"),
+            (10, "1024*d0 0 3", "1024*d0  0 3", "expected `SIZE"),
+            (10, "1024*d0 0 3", "+1024 0 3", "`+1024` is not a formula"),
+            (11, "<=256*d1 1", "<=256*d1 0", "not after that of the buffer before"),
+            (13, "plan buffers 1", "500 6 7 0\nplan buffers 1", "expected `plan"),
+            (15, "64 0 1 0\n", "", "ends too early"),
         ];
         for (line, from, to, why) in cases {
             // The last occurrence of the short line, the first of the others.
@@ -355,7 +472,7 @@ mod tests {
             } else {
                 TEXT.replacen(from, to, 1)
             };
-            let line = if to.is_empty() { 12 } else { line };
+            let line = if to.is_empty() { 14 } else { line };
             let error = ArenaPlanFile::parse(&text).expect_err(to);
             assert_eq!(error.line, line, "{to}: {error}");
             assert!(error.why.contains(why), "{to}: {error}");
@@ -364,7 +481,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_the_reader_panic(text in "(remat-arena 1\n)?[a-z0-9 \n]{0,200}") {
+        fn no_text_makes_the_reader_panic(text in "(remat-arena 2\n)?[a-z0-9 \n]{0,200}") {
             let _ = ArenaPlanFile::parse(&text);
         }
 

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::api::{Api, Status};
 use crate::blocks::{Blocks, Thread};
-use crate::cursor::Plans;
 use crate::gate::GATE;
 use crate::memory::{Process, allocate, release};
 use crate::messages::{Purpose, say};
+use crate::plans::Plans;
 
 /// The version of [`OrtAllocator`]: the fields after `reserve` are read in later ones only.
 const ALLOCATOR_VERSION: u32 = 18;

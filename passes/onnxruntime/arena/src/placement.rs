@@ -1,0 +1,162 @@
+//! Offsets in a block for the buffers of a run, given their sizes.
+//!
+//! Buffers get the lowest free offset, one after the other. For every placement there is an order in which this yields a block that is no
+//! larger: that of its offsets. So a plan holds orders in place of offsets, and one plan serves all sizes: of its orders, and that by
+//! size, the best for the sizes at hand is taken.
+
+use std::cmp::Reverse;
+
+use crate::plan::{ALIGNMENT, ArenaPlan};
+
+/// What does not depend on the sizes.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Layout {
+    /// When each buffer is live.
+    lives: Vec<(u64, u64)>,
+    /// Those that lie in the block, in each of the orders.
+    orders: Vec<Vec<usize>>,
+    /// How many of these come before all others.
+    first: usize,
+    /// Where buffers begin and end to be live, by time.
+    changes: Vec<(usize, bool)>,
+}
+
+/// Where buffers lie.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Placed {
+    /// The offset of each buffer; none for those outside and those without bytes.
+    pub(crate) offsets: Vec<Option<u64>>,
+    /// The end of the highest one.
+    pub(crate) block_bytes: u64,
+}
+
+/// A buffer that has its offset.
+struct Taken {
+    offset: u64,
+    end: u64,
+    life: (u64, u64),
+}
+
+impl Layout {
+    pub(crate) fn new(plan: &ArenaPlan) -> Self {
+        let buffers = &plan.buffers;
+        let in_block = || {
+            buffers
+                .iter()
+                .enumerate()
+                .filter_map(|(place, buffer)| Some((place, buffer.ranks.as_ref()?)))
+        };
+        let order = |order: usize| {
+            let mut places: Vec<(bool, u32, usize)> = in_block()
+                .map(|(place, ranks)| (place >= plan.first, ranks.get(order).copied().unwrap_or(0), place))
+                .collect();
+            places
+                .iter_mut()
+                .filter(|(is_later, ..)| !is_later)
+                .for_each(|(_, rank, _)| *rank = 0);
+            places.sort_unstable();
+            places.into_iter().map(|(.., place)| place).collect()
+        };
+        let mut changes: Vec<(u64, bool, usize)> = in_block()
+            .flat_map(|(place, _)| [(buffers[place].first, true, place), (buffers[place].last, false, place)])
+            .collect();
+        // What ends makes room for what begins.
+        changes.sort_unstable();
+        Self {
+            lives: buffers.iter().map(|buffer| (buffer.first, buffer.last)).collect(),
+            orders: (0..plan.orders).map(order).collect(),
+            first: in_block().filter(|&(place, _)| place < plan.first).count(),
+            changes: changes.into_iter().map(|(_, begins, place)| (place, begins)).collect(),
+        }
+    }
+
+    /// Most bytes that are live at one time in the block, as whole multiples of the alignment.
+    pub(crate) fn load(&self, sizes: &[u64]) -> u64 {
+        let (mut now, mut most) = (0u64, 0);
+        for &(place, begins) in &self.changes {
+            let bytes = aligned(sizes, place);
+            now = if begins {
+                now.saturating_add(bytes)
+            } else {
+                now.saturating_sub(bytes)
+            };
+            most = most.max(now);
+        }
+        most
+    }
+
+    /// The lowest block that is found for buffers of these sizes, of which some lie where they lie.
+    pub(crate) fn place(&self, sizes: &[u64], pinned: &[(usize, u64)]) -> Placed {
+        let load = self.load(sizes);
+        let mut best: Option<Placed> = None;
+        for order in &self.orders {
+            let found = self.in_order(sizes, pinned, order);
+            if best.as_ref().is_none_or(|best| found.block_bytes < best.block_bytes) {
+                best = Some(found);
+            }
+            if best.as_ref().is_some_and(|best| best.block_bytes <= load) {
+                return best.unwrap_or_default();
+            }
+        }
+        let Some(order) = self.orders.first() else {
+            return Placed {
+                offsets: vec![None; self.lives.len()],
+                block_bytes: 0,
+            };
+        };
+        let mut by_size = order.clone();
+        if let Some(later) = by_size.get_mut(self.first..) {
+            later.sort_by_key(|&place| (Reverse(aligned(sizes, place)), place));
+        }
+        let found = self.in_order(sizes, pinned, &by_size);
+        best.filter(|best| best.block_bytes <= found.block_bytes)
+            .unwrap_or(found)
+    }
+
+    fn in_order(&self, sizes: &[u64], pinned: &[(usize, u64)], order: &[usize]) -> Placed {
+        // By offset.
+        let mut taken: Vec<Taken> = Vec::with_capacity(order.len());
+        let mut placed = Placed {
+            offsets: vec![None; self.lives.len()],
+            block_bytes: 0,
+        };
+        let mut put = |taken: &mut Vec<Taken>, place: usize, offset: u64, bytes: u64| {
+            let at = taken.partition_point(|other| other.offset <= offset);
+            taken.insert(
+                at,
+                Taken {
+                    offset,
+                    end: offset.saturating_add(bytes),
+                    life: self.lives[place],
+                },
+            );
+            placed.offsets[place] = Some(offset);
+            placed.block_bytes = placed.block_bytes.max(offset.saturating_add(bytes));
+        };
+        for &(place, offset) in pinned {
+            put(&mut taken, place, offset, aligned(sizes, place));
+        }
+        for &place in order {
+            let bytes = aligned(sizes, place);
+            if bytes == 0 || pinned.iter().any(|&(other, _)| other == place) {
+                continue;
+            }
+            let (begin, end) = self.lives[place];
+            let mut offset = 0u64;
+            for other in &taken {
+                if other.offset >= offset.saturating_add(bytes) {
+                    break;
+                }
+                if other.life.0 < end && begin < other.life.1 {
+                    offset = offset.max(other.end);
+                }
+            }
+            put(&mut taken, place, offset, bytes);
+        }
+        placed
+    }
+}
+
+fn aligned(sizes: &[u64], place: usize) -> u64 {
+    sizes.get(place).map_or(0, |bytes| bytes.next_multiple_of(ALIGNMENT))
+}
