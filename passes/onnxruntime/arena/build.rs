@@ -26,6 +26,7 @@ const OPTIONS: [&str; 12] = [
 
 fn main() {
     println!("cargo::rerun-if-changed=src");
+    println!("cargo::rerun-if-changed=../../../dialect/formula/src");
     println!("cargo::rerun-if-changed=../cdylib.rs");
     println!("cargo::rustc-check-cfg=cfg(arena_library)");
     println!("cargo::rustc-check-cfg=cfg(arena_embedded)");

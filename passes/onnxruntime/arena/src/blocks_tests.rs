@@ -9,9 +9,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::blocks::{Blocks, Memory, Misfit, Origin, Thread};
-use crate::formula::values;
+use crate::formula::{Derived, Formula, OpenDim, values};
 use crate::plans::Plans;
-use crate::{ArenaPlan, ArenaPlanFile, Derived, Formula, OpenDim, PlannedBuffer};
+use crate::{ArenaPlan, ArenaPlanFile, PlannedBuffer};
 
 /// Where addresses outside of blocks begin.
 const OUTSIDE: usize = 1 << 40;

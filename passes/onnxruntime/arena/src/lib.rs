@@ -8,7 +8,6 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `plan` | plans as text: read and written |
-//! | `formula` | sizes as formulas of the open dimensions |
 //! | `placement` | offsets for given sizes |
 //! | `plans` | plans as runs follow them, and what they say for given dimensions |
 //! | `dims` | dimensions from the sizes that a run allocates |
@@ -26,17 +25,22 @@
 //! version of the runtime and no race can make two live buffers overlap. What a plan does not foresee is allocated by `malloc` and counted.
 //!
 //! This crate is compiled twice: by cargo, for programs that write plans, and by its build script, as the library, without anything but the
-//! standard library. [`LIBRARY`] is that library.
+//! standard library and the formulas. [`LIBRARY`] is that library.
 
 mod blocks;
 #[cfg(test)]
 mod blocks_tests;
 mod cursor;
 mod dims;
-mod formula;
 mod placement;
 mod plan;
 mod plans;
+
+#[cfg(arena_library)]
+#[path = "../../../../dialect/formula/src/lib.rs"]
+mod formula;
+#[cfg(not(arena_library))]
+use remat_formula as formula;
 
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "functions of the runtime")]
@@ -62,7 +66,6 @@ pub use api::ApiBase;
 pub use blocks::AllocationCounts;
 #[cfg(target_os = "linux")]
 pub use entry::{RegisterCustomOps, remat_arena_events, remat_arena_stats};
-pub use formula::{Derived, Formula, OpenDim};
 pub use plan::{ALIGNMENT, ArenaPlan, ArenaPlanFile, MOST_FILE_BYTES, PlanFileError, PlannedBuffer, THREADS};
 pub use plans::{Plans, Shape};
 #[cfg(target_os = "linux")]

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::blocks::Misfit;
-use crate::formula::Formula;
-use crate::{ArenaPlanFile, OpenDim, THREADS};
+use crate::formula::{Formula, OpenDim};
+use crate::{ArenaPlanFile, THREADS};
 
 /// Writes a line to the error stream. Where nobody can read it, nothing can be done.
 pub(crate) fn say(what: &str) {

@@ -8,6 +8,7 @@ use crate::workspace::{Finding, Source};
 /// Which crates of the workspace each library may depend on, without `remat-` before their names; tests may use any.
 const ALLOWED: &str = "\
 files:
+formula:
 ir:
 operators: ir
 onnx: files ir operators
@@ -31,7 +32,7 @@ ortools: files plan solve
 moccasin: ortools plan solve
 checkmate: ortools plan solve
 poet: checkmate ortools plan solve
-onnxruntime-arena:
+onnxruntime-arena: formula
 onnxruntime-run: files onnxruntime-arena
 onnxruntime-lower: ir onnx operators
 onnxruntime-sim: ir operators

@@ -9,8 +9,8 @@
 
 use std::fmt;
 
-/// Most variables of a file.
-pub(crate) const MOST_VARIABLES: usize = 64;
+/// Most variables.
+pub const MOST_VARIABLES: usize = 64;
 /// Highest power of a variable.
 const MOST_POWER: u32 = 8;
 /// Most terms of a formula.
@@ -54,7 +54,7 @@ pub struct OpenDim {
 }
 
 /// The smallest and the largest value.
-pub(crate) type Interval = (i128, i128);
+pub type Interval = (i128, i128);
 
 impl Formula {
     /// A number.
@@ -126,7 +126,7 @@ impl Formula {
     }
 
     /// Bounds of its value where the variables lie in these intervals.
-    pub(crate) fn bounds(&self, variables: &[Interval]) -> Interval {
+    pub fn bounds(&self, variables: &[Interval]) -> Interval {
         let mut sum = (0i128, 0i128);
         for term in &self.terms {
             let mut product = (i128::from(term.coefficient), i128::from(term.coefficient));
@@ -142,7 +142,7 @@ impl Formula {
     }
 
     /// Reads what [`Display`](fmt::Display) writes. Variables are below `variables`.
-    pub(crate) fn parse(text: &str, variables: usize) -> Option<Self> {
+    pub fn parse(text: &str, variables: usize) -> Option<Self> {
         let mut terms = Vec::new();
         let mut rest = text;
         let mut sign = 1;
@@ -253,7 +253,7 @@ impl Derived {
 }
 
 /// The values of all variables where the open dimensions have these; `None` where one is beyond all numbers.
-pub(crate) fn values(dims: &[u64], derived: &[Derived]) -> Option<Vec<i128>> {
+pub fn values(dims: &[u64], derived: &[Derived]) -> Option<Vec<i128>> {
     let mut values: Vec<i128> = dims.iter().map(|&dim| i128::from(dim)).collect();
     for one in derived {
         let value = one.value(&values)?;
@@ -263,7 +263,7 @@ pub(crate) fn values(dims: &[u64], derived: &[Derived]) -> Option<Vec<i128>> {
 }
 
 /// The bounds of all variables where the open dimensions lie in these intervals.
-pub(crate) fn intervals(dims: &[(u64, u64)], derived: &[Derived]) -> Vec<Interval> {
+pub fn intervals(dims: &[(u64, u64)], derived: &[Derived]) -> Vec<Interval> {
     let mut intervals: Vec<Interval> = dims
         .iter()
         .map(|&(least, most)| (i128::from(least), i128::from(most)))
