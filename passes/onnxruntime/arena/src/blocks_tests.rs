@@ -8,8 +8,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::blocks::{Blocks, Memory, Misfit, Origin, Thread};
+use crate::account::{Account, Credit, Denied};
+use crate::blocks::{Blocks, Elsewhere, Misfit, Origin};
 use crate::formula::{Derived, Formula, OpenDim, values};
+use crate::ledger::Thread;
+use crate::limit::Limit;
+use crate::pages::Memory;
 use crate::plans::Plans;
 use crate::{ArenaPlan, ArenaPlanFile, PlannedBuffer};
 
@@ -68,9 +72,13 @@ impl Session {
     }
 
     fn of(file: &ArenaPlanFile) -> Self {
+        Self::under(file, Account::new(Arc::default(), None, true))
+    }
+
+    fn under(file: &ArenaPlanFile, account: Account) -> Self {
         let memory = Noted::default();
         Self {
-            blocks: Blocks::new(Arc::new(Plans::new(file)), memory.clone()),
+            blocks: Blocks::new(Arc::new(Plans::new(file)), memory.clone(), account),
             memory,
             live: BTreeMap::new(),
             next_outside: OUTSIDE,
@@ -78,8 +86,13 @@ impl Session {
     }
 
     fn allocate(&mut self, thread: Thread, bytes: u64) -> usize {
+        self.try_allocate(thread, bytes, &mut Credit::default())
+            .expect("it fits")
+    }
+
+    fn try_allocate(&mut self, thread: Thread, bytes: u64, credit: &mut Credit) -> Result<usize, Denied> {
         let size = usize::try_from(bytes).expect("it is small");
-        let address = match self.blocks.allocate(thread, bytes) {
+        let address = match self.blocks.allocate(thread, bytes, credit) {
             Ok(address) => {
                 let notes = self.memory.0.borrow();
                 let block = notes.mapped.range(..=address).next_back();
@@ -87,7 +100,8 @@ impl Session {
                 assert!(address + size <= base + mapped, "it ends in its block");
                 address
             }
-            Err(origin) => {
+            Err(Elsewhere::Denied(denied)) => return Err(denied),
+            Err(Elsewhere::Outside(origin)) => {
                 let address = self.next_outside;
                 self.next_outside += size.next_multiple_of(64);
                 self.blocks.adopt(address, bytes, origin);
@@ -101,7 +115,8 @@ impl Session {
         );
         self.live.insert(address, size);
         self.check_forgotten();
-        address
+        self.blocks.decline(std::mem::take(credit));
+        Ok(address)
     }
 
     fn free(&mut self, address: usize) {
@@ -453,7 +468,8 @@ fn what_is_allocated_while_a_session_loads_is_none_of_a_run() {
     let plan = small(64);
     let mut session = Session::new(std::slice::from_ref(&plan));
     session.blocks.load_begins(1);
-    assert_eq!(session.blocks.allocate(1, 128), Err(Origin::Load));
+    let credit = &mut Credit::default();
+    assert_eq!(session.blocks.allocate(1, 128, credit), Err(Elsewhere::Outside(Origin::Load)));
     // Another session of the same options may run meanwhile.
     session.run(2, &plan);
     assert_eq!(
@@ -645,7 +661,7 @@ proptest! {
                 Step::LoadEnds(thread) => session.blocks.load_ends(thread),
                 Step::Look => _ = session.blocks.look(),
                 Step::MakeRoom => session.blocks.make_room(),
-                Step::Trim => session.blocks.trim(),
+                Step::Trim => _ = session.blocks.trim(),
             }
             session.check_forgotten();
         }

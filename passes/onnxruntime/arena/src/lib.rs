@@ -27,11 +27,17 @@
 //! This crate is compiled twice: by cargo, for programs that write plans, and by its build script, as the library, without anything but the
 //! standard library and the formulas. [`LIBRARY`] is that library.
 
+mod account;
+mod block;
 mod blocks;
 #[cfg(test)]
 mod blocks_tests;
+mod counts;
 mod cursor;
 mod dims;
+mod ledger;
+mod limit;
+mod pages;
 mod placement;
 mod plan;
 mod plans;
@@ -49,6 +55,9 @@ mod api;
 #[expect(unsafe_code, reason = "functions that others call by name")]
 mod entry;
 #[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "functions of the C library, and a frame that is left")]
+mod failing;
+#[cfg(target_os = "linux")]
 mod gate;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "memory from the system")]
@@ -63,9 +72,9 @@ mod watch;
 
 #[cfg(target_os = "linux")]
 pub use api::ApiBase;
-pub use blocks::AllocationCounts;
+pub use counts::AllocationCounts;
 #[cfg(target_os = "linux")]
-pub use entry::{RegisterCustomOps, remat_arena_events, remat_arena_stats};
+pub use entry::{RegisterCustomOps, remat_arena_events, remat_arena_stats, remat_arena_trim};
 pub use plan::{ALIGNMENT, ArenaPlan, ArenaPlanFile, MOST_FILE_BYTES, PlanFileError, PlannedBuffer, THREADS};
 pub use plans::{Plans, Shape};
 #[cfg(target_os = "linux")]

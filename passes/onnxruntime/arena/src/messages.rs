@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::blocks::Misfit;
 use crate::formula::{Formula, OpenDim};
+use crate::ledger::Request;
 use crate::{ArenaPlanFile, THREADS};
 
 /// Writes a line to the error stream. Where nobody can read it, nothing can be done.
@@ -106,6 +107,31 @@ fn shown((name, shape): &(String, Vec<Formula>), dims: &[OpenDim]) -> String {
         named.map_or_else(|| formula.to_string(), |(_, dim)| dim.name.clone())
     };
     format!("{name} [{}]", shape.iter().map(dim).collect::<Vec<_>>().join(", "))
+}
+
+/// Why a run is ended: the message of its status.
+pub(crate) fn refusal(request: &Request, reserved: u64) -> String {
+    let Request {
+        bytes,
+        need,
+        limit,
+        waits,
+        ..
+    } = request;
+    let why = match (need > limit, waits) {
+        (true, _) => "so it never fits",
+        (false, true) => "and no other run goes on that would make room",
+        (false, false) => "and it does not wait for others",
+    };
+    format!(
+        "remat: a run needs {need} bytes, {bytes} more than it has; the process has {reserved} in use, and the limit is {limit} \
+         (`remat.arena.limit`), {why}"
+    )
+}
+
+/// Whether a session says in a message that nodes run at one time, in threads of a pool.
+pub(crate) fn is_parallel(message: &str) -> bool {
+    message.starts_with("Session Options") && message.contains("execution_mode:1")
 }
 
 /// The number of threads within a node in the message with which the runtime states a session's options.
