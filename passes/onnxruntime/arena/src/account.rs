@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::ledger::{Request, Stage, Thread, Verdict};
 use crate::limit::Limit;
@@ -45,6 +46,41 @@ impl Credit {
         self.bytes = self.bytes.saturating_add(bytes);
         if request.enters {
             self.enters = Some(request.thread);
+        }
+    }
+}
+
+/// Tries until what is tried has what it asks for, or never will have it. Between two tries others give back what they do not use; then it
+/// waits. Both is done without the locks that `attempt` takes. The time it waited is told.
+pub(crate) fn insist<T>(
+    limit: &Limit,
+    credit: &mut Credit,
+    mut attempt: impl FnMut(&mut Credit) -> Result<T, Denied>,
+    trim: impl FnOnce(),
+    mut waited: impl FnMut(Duration),
+) -> Result<T, (Request, u64)> {
+    let mut trim = Some(trim);
+    let mut shortage = None;
+    loop {
+        let request = match attempt(credit) {
+            Ok(done) => return Ok(done),
+            Err(Denied::Refused(request, reserved)) => return Err((request, reserved)),
+            Err(Denied::Short(request)) => request,
+        };
+        if let Some(trim) = trim.take() {
+            // From now on runs that end give their pages back, too.
+            shortage.get_or_insert_with(|| limit.shortage());
+            trim();
+            continue;
+        }
+        let start = Instant::now();
+        let verdict = limit.wait(request);
+        if request.waits {
+            waited(start.elapsed());
+        }
+        match verdict {
+            Verdict::Granted(bytes) => credit.add(&request, bytes),
+            Verdict::Refused(reserved) => return Err((request, reserved)),
         }
     }
 }

@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::account::{Account, Credit, Denied};
 use crate::block::{Block, Live};
@@ -193,9 +194,10 @@ impl<M: Memory> Blocks<M> {
     }
 
     /// An allocation waited for so long.
-    pub(crate) fn count_wait(&mut self, nanoseconds: u64) {
+    pub(crate) fn count_wait(&mut self, time: Duration) {
         self.figures.waits += 1;
-        self.figures.waiting_nanoseconds += nanoseconds;
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.figures.waiting_nanoseconds = self.figures.waiting_nanoseconds.saturating_add(nanoseconds);
     }
 
     /// A session begins to load on this thread.

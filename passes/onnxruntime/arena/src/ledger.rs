@@ -281,3 +281,25 @@ impl Ledger {
             .map(|(place, _)| place)
     }
 }
+
+#[cfg(test)]
+impl Ledger {
+    /// Whether there is a verdict that was not fetched.
+    pub(crate) fn is_decided(&self, ticket: Ticket) -> bool {
+        self.decided.contains_key(&ticket)
+    }
+
+    /// Whether there is one that granted something.
+    pub(crate) fn was_granted(&self, ticket: Ticket) -> bool {
+        matches!(self.decided.get(&ticket), Some(Verdict::Granted(_)))
+    }
+
+    /// Bytes that were granted in verdicts that were not fetched.
+    pub(crate) fn undelivered(&self) -> u64 {
+        let granted = |verdict: &Verdict| match verdict {
+            Verdict::Granted(bytes) => *bytes,
+            Verdict::Refused(_) => 0,
+        };
+        self.decided.values().map(granted).sum()
+    }
+}

@@ -35,8 +35,16 @@ mod blocks_tests;
 mod counts;
 mod cursor;
 mod dims;
+#[cfg(test)]
+mod fake;
 mod ledger;
+#[cfg(test)]
+mod ledger_tests;
 mod limit;
+#[cfg(test)]
+mod limit_tests;
+#[cfg(test)]
+mod limited_tests;
 mod pages;
 mod placement;
 mod plan;

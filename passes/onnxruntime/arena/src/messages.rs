@@ -120,7 +120,7 @@ pub(crate) fn refusal(request: &Request, reserved: u64) -> String {
     } = request;
     let why = match (need > limit, waits) {
         (true, _) => "so it never fits",
-        (false, true) => "and no other run goes on that would make room",
+        (false, true) => "and no other run goes on that would make room (outputs that are held count)",
         (false, false) => "and it does not wait for others",
     };
     format!(

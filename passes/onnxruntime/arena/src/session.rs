@@ -4,14 +4,13 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
 
-use crate::account::{Account, Credit, Denied};
+use crate::account::{Account, Credit, Denied, insist};
 use crate::api::{Api, Status};
 use crate::blocks::{Blocks, Elsewhere};
 use crate::failing::{Allocated, throwing};
 use crate::gate::GATE;
-use crate::ledger::{Request, Thread, Verdict};
+use crate::ledger::Thread;
 use crate::limit::Limit;
 use crate::memory::{Process, allocate, release};
 use crate::messages::{Purpose, is_parallel, refusal, say};
@@ -256,42 +255,20 @@ impl Session {
             return Allocated::at(null_mut());
         }
         let (thread, mut credit) = (this_thread(), Credit::default());
-        let mut shortage = None;
-        loop {
-            let request = match self.try_allocate(thread, bytes, &mut credit) {
-                Ok(allocated) => return allocated,
-                Err(Denied::Refused(request, reserved)) => return self.refuse(request, reserved, credit),
-                Err(Denied::Short(request)) => request,
-            };
-            if shortage.is_none() {
-                // From now on runs that end give their pages back, too.
-                shortage = Some(self.limit.shortage());
-                Self::trim_all();
-                continue;
-            }
-            match self.wait(request) {
-                Verdict::Granted(bytes) => credit.add(&request, bytes),
-                Verdict::Refused(reserved) => return self.refuse(request, reserved, credit),
-            }
-        }
-    }
-
-    /// Waits without a lock until the request is answered.
-    fn wait(&self, request: Request) -> Verdict {
-        let start = Instant::now();
-        let verdict = self.limit.wait(request);
-        let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.state().blocks.count_wait(nanoseconds);
-        verdict
-    }
-
-    /// Ends the run of the thread.
-    fn refuse(&self, request: Request, reserved: u64, credit: Credit) -> Allocated {
-        let mut state = self.state();
-        state.blocks.decline(credit);
-        state.blocks.refuse(request.thread);
-        drop(state);
-        Allocated::failed(&refusal(&request, reserved))
+        let allocated = insist(
+            &self.limit,
+            &mut credit,
+            |credit| self.try_allocate(thread, bytes, credit),
+            || _ = Self::trim_all(),
+            |time| self.state().blocks.count_wait(time),
+        );
+        allocated.unwrap_or_else(|(request, reserved)| {
+            let mut state = self.state();
+            state.blocks.decline(credit);
+            state.blocks.refuse(thread);
+            drop(state);
+            Allocated::failed(&refusal(&request, reserved))
+        })
     }
 
     fn try_allocate(&self, thread: Thread, bytes: usize, credit: &mut Credit) -> Result<Allocated, Denied> {
