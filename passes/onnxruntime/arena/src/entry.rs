@@ -78,7 +78,11 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
         }
     };
     let severity = api.entry(options, LOG).and_then(|text| text.parse().ok()).unwrap_or(2);
-    let (limit, waits) = limit(api.entry(options, LIMIT), api.entry(options, ACTION)).map_err(|why| api.error(&why))?;
+    let (limit, waits) = limit(
+        api.entry(options, LIMIT).as_deref(),
+        api.entry(options, ACTION).as_deref(),
+    )
+    .map_err(|why| api.error(&why))?;
     let environment = Environment::of(api)?;
     let wanted = Options {
         plans,
@@ -108,8 +112,8 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
 }
 
 /// The limit of a session, and whether its runs wait, as its entries say.
-fn limit(bytes: Option<String>, action: Option<String>) -> Result<(Option<u64>, bool), String> {
-    let waits = match action.as_deref() {
+fn limit(bytes: Option<&str>, action: Option<&str>) -> Result<(Option<u64>, bool), String> {
+    let waits = match action {
         None | Some("wait") => true,
         Some("fail") => false,
         Some(other) => {
@@ -257,7 +261,6 @@ mod tests {
 
     #[test]
     fn limits_that_are_no_bytes_are_declined() {
-        let limit = |bytes: &str, action: Option<&str>| limit(Some(bytes.to_owned()), action.map(str::to_owned));
         for wrong in [
             "",
             "0",
@@ -270,13 +273,13 @@ mod tests {
             "99999999999999999999",
         ] {
             assert!(
-                limit(wrong, None).is_err_and(|why| why.contains("is not a number of bytes")),
+                limit(Some(wrong), None).is_err_and(|why| why.contains("is not a number of bytes")),
                 "{wrong}"
             );
         }
-        assert!(limit("1", Some("waits")).is_err_and(|why| why.contains("neither")));
-        assert_eq!(super::limit(None, Some("fail".to_owned())), Ok((None, false)));
-        assert_eq!(super::limit(None, None), Ok((None, true)));
+        assert!(limit(Some("1"), Some("waits")).is_err_and(|why| why.contains("neither")));
+        assert_eq!(limit(None, Some("fail")), Ok((None, false)));
+        assert_eq!(limit(None, None), Ok((None, true)));
     }
 
     #[test]

@@ -265,6 +265,9 @@ impl World {
             }
         };
         match self.ledger.ask(asks) {
+            Some(Verdict::Granted(_)) if asks.begins && !self.order.is_empty() => {
+                panic!("thread {} overtook {:?}", asks.thread, self.order)
+            }
             Some(verdict) => self.takes(place, verdict, asks),
             None => {
                 let ticket = self.ledger.join(asks);

@@ -269,7 +269,7 @@ fn stress(share: u64, holds: bool, waits: bool) -> u64 {
         for round in 0..60u64 {
             let number = (thread * 7919 + round * 104_729) % 1024;
             let variables = values(&[1 + number % 16, 1 + number / 16], &file.derived).unwrap();
-            let place = usize::from(number % 3 == 0);
+            let place = usize::from(number.is_multiple_of(3));
             let (_, outputs) = run(&sessions, &limit, place, thread, &file.plans[0], &variables);
             let outputs = outputs.into_iter().map(|output| (place, output)).collect();
             let before = if holds {
