@@ -32,7 +32,7 @@ pub struct AllocationCounts {
     pub most_used_bytes: u64,
     /// Shapes whose offsets are kept.
     pub shapes: u64,
-    /// Allocations that waited until other runs made room.
+    /// Allocations that waited for other runs to make room.
     pub waits: u64,
     /// How long they waited, together.
     pub waiting_nanoseconds: u64,

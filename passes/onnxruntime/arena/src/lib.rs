@@ -12,9 +12,16 @@
 //! | `plans` | plans as runs follow them, and what they say for given dimensions |
 //! | `dims` | dimensions from the sizes that a run allocates |
 //! | `cursor` | where a run stands in the plans |
+//! | `pages` | which bytes of a block are in use |
+//! | `block` | a block, the run in it, and what is reserved for it |
 //! | `blocks` | the blocks of a session, and the runs in them: which bytes an allocation gets |
+//! | `ledger` | what the runs of the process have reserved, and who waits: who is next, and who is refused |
+//! | `limit` | the ledger behind a lock, and threads that wait for it |
+//! | `account` | what a session asks of the ledger, and what it got |
+//! | `counts` | numbers that programs read |
 //! | `gate` | one session at a time takes its allocator |
 //! | `memory` | blocks and other memory from the system |
+//! | `failing` | how an allocation fails, so that the runtime ends the run and not the process |
 //! | `session` | what the runtime knows as an allocator |
 //! | `watch` | a thread that gives back blocks of sessions whose end nothing else shows |
 //! | `messages` | what is said on the error stream |
@@ -23,6 +30,15 @@
 //!
 //! **A plan is a hint.** Before bytes are handed out they are checked to be free, under the lock of the session. So no plan, no other
 //! version of the runtime and no race can make two live buffers overlap. What a plan does not foresee is allocated by `malloc` and counted.
+//!
+//! **A limit is kept by waiting.** With the session config entry `remat.arena.limit`, a run of the session goes on only where all runs of the
+//! process together, of all sessions, have no more than so many bytes. Sessions may state different limits; the bytes are counted once, and each
+//! run is held against the limit of its session. Sessions without one count, and never wait. What counts: of a block what the run in it needs
+//! from its first buffer to its last one that is no output, and then the pages that are in use; all buffers of runs outside of blocks, those that no plan
+//! foresees, too. What does not: what sessions allocate while they load, what is allocated past this library, and the parts of pages
+//! around live buffers whose surroundings were given back. A run that has no room waits, or with `remat.arena.limit.action` = `fail` is
+//! refused; one that never has room is refused. A refused run ends with a status that says why. Where nodes run at one time
+//! (`ORT_PARALLEL`), no allocation waits.
 //!
 //! This crate is compiled twice: by cargo, for programs that write plans, and by its build script, as the library, without anything but the
 //! standard library and the formulas. [`LIBRARY`] is that library.

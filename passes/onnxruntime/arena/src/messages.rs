@@ -201,6 +201,39 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_says_what_is_needed_what_is_in_use_and_why_nobody_waits() {
+        let request = Request {
+            thread: 1,
+            bytes: 200,
+            rather: 200,
+            stage: crate::ledger::Stage::Known,
+            need: 300,
+            limit: 1000,
+            waits: false,
+            begins: true,
+            enters: true,
+        };
+        let text = refusal(&request, 900);
+        for part in [
+            "needs 300 bytes, 200 more",
+            "has 900 in use",
+            "limit is 1000",
+            "does not wait",
+        ] {
+            assert!(text.contains(part), "`{part}` is not in: {text}");
+        }
+        let waits = Request { waits: true, ..request };
+        assert!(refusal(&waits, 900).contains("no other run goes on"));
+        assert!(refusal(&Request { need: 1001, ..waits }, 900).contains("never fits"));
+        assert!(is_parallel(
+            "Session Options {  execution_mode:1 execution_order:DEFAULT"
+        ));
+        assert!(!is_parallel(
+            "Session Options {  execution_mode:0 execution_order:DEFAULT"
+        ));
+    }
+
+    #[test]
     fn messages_of_another_form_teach_nothing() {
         for message in [
             "",
