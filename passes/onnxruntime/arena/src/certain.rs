@@ -16,8 +16,10 @@ pub fn certain_after(plans: &Plans, shapes: &[Arc<Shape>]) -> usize {
     let mut most = 0;
     for shape in shapes {
         for before in shapes {
+            // Of this shape alone nothing is known.
             let mut known = Known::default();
-            known.used(before);
+            let others = shapes.iter().filter(|other| !Arc::ptr_eq(other, shape));
+            others.chain([before]).for_each(|other| known.used(other));
             most = most.max(last_switch(plans, &known, shape));
         }
     }
@@ -29,7 +31,8 @@ fn last_switch(plans: &Plans, known: &Known, shape: &Shape) -> usize {
     let mut sizes = shape.sizes.iter().copied().filter(|&bytes| bytes > 0).enumerate();
     let Some(mut cursor) = sizes.next().and_then(|(_, bytes)| {
         let mut cursor = Cursor::begin(plans, known, bytes)?;
-        cursor.advance(plans, bytes)?;
+        let spot = cursor.spot(plans)?;
+        cursor.advance(plans, spot, bytes);
         Some(cursor)
     }) else {
         return 0;
@@ -44,9 +47,8 @@ fn last_switch(plans: &Plans, known: &Known, shape: &Shape) -> usize {
             Some(_) => {}
             None => break,
         }
-        if cursor.advance(plans, bytes).is_none() {
-            break;
-        }
+        let Some(spot) = cursor.spot(plans) else { break };
+        cursor.advance(plans, spot, bytes);
     }
     last
 }
