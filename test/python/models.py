@@ -4,6 +4,7 @@ import pathlib
 import sys
 
 import need
+import numpy as np
 import onnx
 import onnx.backend.test
 
@@ -27,6 +28,30 @@ LARGER = SHARED if need.NIGHTLY else [path for path in SHARED if path.stem == "u
 sys.path.insert(0, str(ROOT / "test" / "models"))
 from generate_matrix import BUILDERS, generate  # noqa: E402
 from network import Network  # noqa: E402
+
+FLOAT, INT64, BOOL = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL
+
+
+class Builder(Network):
+    """A model, node by node."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__("g")
+        for name, kind, dims in inputs:
+            self.input(name, dims, kind)
+        for name, kind, dims in outputs:
+            self.output(name, dims, kind)
+
+    def weight(self, name, *dims):
+        values = self.random.standard_normal(dims) / np.sqrt(max(1, np.prod(dims[1:])))
+        return self.constant(name, values.astype(np.float32))
+
+    def save(self, path):
+        model = self.proto()
+        onnx.checker.check_model(model)
+        onnx.save(model, path)
+        return path
+
 
 __all__ = ["BUILDERS", "FEATURES", "LARGER", "LIGHT", "LIGHTEST", "OWN", "ROOT", "SHARED", "Facts", "Network", "generate"]
 

@@ -6,32 +6,10 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from models import Network
-from onnx import TensorProto, helper, numpy_helper
+from models import BOOL, FLOAT, INT64, Builder
+from onnx import helper, numpy_helper
 
-FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 FAST = ["--no-arena-plan", "--step-limit", "300", "--threads", "1", "--time-limit", "10m", "--format", "json"]
-
-
-class Builder(Network):
-    """A model, node by node."""
-
-    def __init__(self, inputs, outputs):
-        super().__init__("g")
-        for name, kind, dims in inputs:
-            self.input(name, dims, kind)
-        for name, kind, dims in outputs:
-            self.output(name, dims, kind)
-
-    def weight(self, name, *dims):
-        values = self.random.standard_normal(dims) / np.sqrt(max(1, np.prod(dims[1:])))
-        return self.constant(name, values.astype(np.float32))
-
-    def save(self, path):
-        model = self.proto()
-        onnx.checker.check_model(model)
-        onnx.save(model, path)
-        return path
 
 
 def products(path):

@@ -16,6 +16,8 @@ const MOST_COEFFICIENTS: usize = 48;
 const MOST_DIVISOR: u64 = 64;
 /// Largest number that a minimum is tried with.
 const MOST_MINIMUM: u64 = 256;
+/// Share of a bound, as a divisor, by which another one may be larger that is smaller elsewhere.
+const CLOSE: u128 = 8;
 /// A Mersenne prime, larger than twice any size.
 const PRIME: u64 = (1 << 61) - 1;
 
@@ -135,37 +137,62 @@ impl Fit {
         self.solved(&products(&bases)?, numbers)
     }
 
-    /// A number that is nowhere below these: a product of some dimensions, a number, or both.
+    /// A number that is nowhere below these, where they do not shrink as sizes grow: a product of some dimensions, or a constant, whichever is the
+    /// smallest for the largest sizes.
+    ///
+    /// Sizes between two samples count: there, numbers are as large as those of the larger one at most, so the bound of the smaller one has
+    /// to be no smaller.
     #[must_use]
     pub fn bound(&self, numbers: &[u64]) -> Formula {
-        let most = numbers.iter().copied().max().unwrap_or(0);
         let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        let mut best = (Formula::constant(whole(most)), u128::MAX, 0);
-        // Sizes that were not seen may be larger, so a constant is the last choice.
-        for chosen in 1u32..1 << self.dims.min(6) {
+        let mut best: Option<(u128, u128, Formula)> = None;
+        for chosen in 0u32..1 << self.dims.min(6) {
             let of: Vec<usize> = (0..self.dims).filter(|dim| chosen >> dim & 1 == 1).collect();
             let product = |sample: &[u64]| {
-                of.iter()
-                    .fold(1u64, |product, &dim| product.saturating_mul(sample[dim].max(1)))
+                let sizes = of.iter().map(|&dim| sample[dim].max(1));
+                sizes.fold(1u64, u64::saturating_mul)
             };
-            let needed = self
+            let own = self
                 .samples
                 .iter()
-                .zip(numbers)
-                .map(|(sample, number)| number.div_ceil(product(sample)));
-            let factor = needed.max().unwrap_or(0);
-            let above = self
+                .map(|sample| product(sample))
+                .zip(numbers.iter().copied());
+            let below = self
+                .steps(numbers)
+                .map(|(smaller, number)| (product(&self.samples[smaller]), number));
+            let factor = own.chain(below).map(|(product, number)| number.div_ceil(product)).max();
+            let factor = factor.unwrap_or(0);
+            let values = self
                 .samples
                 .iter()
-                .zip(numbers)
-                .map(|(sample, &number)| u128::from(product(sample)) * u128::from(factor) - u128::from(number));
-            let above: u128 = above.sum();
-            if above < best.1 {
+                .map(|sample| u128::from(product(sample)) * u128::from(factor));
+            let (most, sum) = values.fold((0, 0), |(most, sum): (u128, u128), value| {
+                (most.max(value), sum + value)
+            });
+            let is_better = |&(least, others, _): &(u128, u128, Formula)| {
+                let close = least / CLOSE;
+                most + close < least || most <= least + close && sum < others
+            };
+            if best.as_ref().is_none_or(is_better) {
                 let powers = of.iter().map(|&dim| (dim, 1)).collect();
-                best = (Formula::sum([(whole(factor), powers)]), above, of.len());
+                best = Some((most, sum, Formula::sum([(whole(factor), powers)])));
             }
         }
-        best.0
+        best.map(|(_, _, formula)| formula).unwrap_or_default()
+    }
+
+    /// For pairs of samples that are next to each other on a line, the smaller one and the number of the larger one.
+    fn steps<'n>(&'n self, numbers: &'n [u64]) -> impl Iterator<Item = (usize, u64)> + 'n {
+        // Up to its cap, a number grows with this dimension as a product does.
+        let dims = (0..self.dims).filter(|&dim| self.capped != Some(dim));
+        dims.flat_map(move |dim| {
+            self.lines[dim].iter().flat_map(move |line| {
+                let mut line = line.clone();
+                line.sort_by_key(|&sample| self.samples[sample][dim]);
+                let pairs: Vec<(usize, usize)> = line.windows(2).map(|pair| (pair[0], pair[1])).collect();
+                pairs.into_iter().map(|(smaller, larger)| (smaller, numbers[larger]))
+            })
+        })
     }
 
     /// The simplest basis in which the numbers are as they are along every line of this dimension.
@@ -502,6 +529,30 @@ mod tests {
             fit.derived(),
             [Derived::Min(Formula::variable(0), Formula::constant(5))]
         );
+    }
+
+    #[test]
+    fn a_bound_holds_between_the_samples() {
+        // Workspace of a convolution: a block for each thread, or less where there is less to do.
+        let of = |d: &[u64]| (65536 * d[0]).min(1000 * d[1]) + if d[1] > 40 { 64 } else { 0 };
+        let samples: Vec<Vec<u64>> = [1u64, 2, 4, 8]
+            .into_iter()
+            .flat_map(|threads| [4u64, 5, 7, 12, 20, 33, 52, 68, 600].map(|size| vec![threads, size]))
+            .collect();
+        let numbers = numbers(&samples, of);
+        let mut fit = Fit::new(samples, Vec::new()).capped(0);
+        assert_eq!(fit.exact(&numbers), None);
+        let bound = fit.bound(&numbers);
+        for size in 4..600u64 {
+            for threads in 1..=8 {
+                let value = bound.value(&[threads.into(), size.into()]);
+                assert!(
+                    value >= Some(of(&[threads, size]).into()),
+                    "{bound} at {threads}, {size}"
+                );
+            }
+        }
+        assert_eq!(bound.value(&[1, 600]), Some(65600));
     }
 
     #[test]

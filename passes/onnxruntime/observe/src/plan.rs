@@ -81,6 +81,8 @@ pub struct ArenaPlanned {
     pub shapes: BTreeMap<String, String>,
     /// The most bytes that a run takes with any of them, block and what is outside: where ranges are stated.
     pub peak_bound_bytes: Option<u64>,
+    /// With up to how many threads within a node that holds: as many as this machine has.
+    pub bound_threads: u64,
     /// The largest number of threads within a node that it is made for.
     pub threads: u64,
     /// Buffers of a run.
@@ -333,11 +335,10 @@ impl Planner<'_> {
     /// The plan that the recordings say, for ranges that no machine's memory limits.
     fn fitted(&self, samples: &mut Samples, recordings: &[Recordings]) -> Result<ArenaPlanFile, ArenaPlanError> {
         tell(self.control, "the buffers are placed");
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
         let threads = OpenDim {
             name: THREADS.to_owned(),
             least: 1,
-            most: cores.max(MOST_THREADS),
+            most: cores().max(MOST_THREADS),
         };
         let mut file = plans(self.empty.clone(), samples.open(), threads, recordings);
         while Plans::new(&file).block_bytes() > MOST_UNSTATED_BYTES && samples.narrow(self.request.ranges) {
@@ -469,8 +470,9 @@ impl Planner<'_> {
                 .library
                 .map_or_else(|| arena_library_path(self.request.model), Path::to_owned),
             shapes: samples.stated(),
-            peak_bound_bytes: is_stated.then(|| plans.block_bytes().saturating_add(outside_bytes)),
-            threads: MOST_THREADS,
+            peak_bound_bytes: is_stated.then(|| bound(file, cores()).saturating_add(outside_bytes)),
+            bound_threads: cores(),
+            threads: cores().max(MOST_THREADS),
             buffers: buffers.len(),
             bounded_buffers: buffers.iter().filter(|buffer| !buffer.is_exact).count(),
             recorded_shapes: recordings.first().map_or(0, |all| all.shapes.len()),
@@ -542,6 +544,20 @@ impl Planner<'_> {
             other.is_ok_and(|other| last(&other.recordings) != first)
         })
     }
+}
+
+/// How many threads run at one time here.
+fn cores() -> u64 {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
+}
+
+/// The largest block of a run with up to so many threads within a node.
+fn bound(file: &ArenaPlanFile, threads: u64) -> u64 {
+    let mut file = file.clone();
+    for dim in file.dims.iter_mut().filter(|dim| dim.name == THREADS) {
+        dim.most = dim.most.min(threads).max(dim.least);
+    }
+    Plans::new(&file).block_bytes()
 }
 
 pub(crate) fn tell(control: &SolveControl<'_>, what: &str) {

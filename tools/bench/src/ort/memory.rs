@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use remat::LoadOptions;
 use remat::solver::SolveControl;
+use remat_formula::Ranges;
 use remat_onnxruntime_deploy::{
-    ArenaCase, ArenaPlanRequest, ArenaPlanned, DeployError, Deployment, Setting, SettingBytes, SettingsRequest,
-    SettingsTried, plan_arena, try_settings,
+    ArenaPlanRequest, ArenaPlanned, DeployError, Deployment, Setting, SettingBytes, SettingsRequest, SettingsTried,
+    plan_arena, try_settings,
 };
 use remat_onnxruntime_run::{
     ChildLimits, Host, MeasureOptions, Measurement, OptimizationLevel, SessionSettings, measure,
@@ -25,7 +26,7 @@ pub(super) const HEADER: &[&str] = &[
 ];
 
 /// The columns for users: by how much the process grows as measured, in the first run and in later ones.
-pub(super) const BRIEF_HEADER: &[&str] = &["model", "original", "rewritten", "`--settings`", "`--arena-plan`"];
+pub(super) const BRIEF_HEADER: &[&str] = &["model", "original", "rewritten", "`--settings`", "planned memory"];
 
 /// Longest time of a process that measures.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -62,16 +63,14 @@ impl Memory {
             predicted: found.prediction.peak_bytes,
             is_slow_without_arena: found.arena_off().is_some_and(|off| off.is_slow()),
         };
-        let case = ArenaCase {
-            dims: load.dims.clone(),
-            threads: 1,
-        };
         let plan = ArenaPlanRequest {
             model: written,
             original: Some(input),
             library: None,
             level,
-            cases: &[case],
+            dims: &load.dims,
+            ranges: &Ranges::default(),
+            frequent: &[],
             limits,
         };
         let stock = SessionSettings {
@@ -111,13 +110,13 @@ impl Memory {
             row(&name, tried.predicted, tried.measured)
         }));
         let (predicted, measured) = self.planned();
-        rows.push(row("rewritten, `--arena-plan`", predicted, measured));
+        rows.push(row("rewritten, planned memory", predicted, measured));
         rows
     }
 
     /// What is predicted and measured with a plan. Its block is no part of the heap, and counts as such here.
     fn planned(&self) -> (SettingBytes, SettingBytes) {
-        let arena = &self.arena;
+        let arena = &self.arena.measured;
         let heap = Some(arena.block_bytes + arena.outside_bytes);
         let grows = heap.map(|heap| heap + arena.code_bytes);
         let predicted = SettingBytes {

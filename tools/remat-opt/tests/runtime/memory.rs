@@ -36,7 +36,7 @@ pub(crate) fn one_plan_serves_every_value_of_a_dimension() {
         &text,
         &[
             "in one block with batch=24",
-            "in any run of these shapes: batch=1..24",
+            ": batch=1..24",
             "remat.arena.plan",
             "arena.so",
         ],

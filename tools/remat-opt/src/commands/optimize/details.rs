@@ -343,13 +343,7 @@ fn in_one_block(plan: &ArenaPlanned) -> Vec<String> {
             later.unwrap_or_default()
         )
     }));
-    if let Some(bound) = plan.peak_bound_bytes.filter(|_| !plan.shapes.is_empty()) {
-        lines.push(format!(
-            "at most {} in any run of these shapes: {}",
-            bytes(bound),
-            ranges(&plan.shapes)
-        ));
-    }
+    lines.extend(bound(plan));
     lines.extend(
         plan.at
             .iter()
@@ -364,6 +358,17 @@ fn in_one_block(plan: &ArenaPlanned) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// The most that runs of the shapes that are stated take.
+pub(super) fn bound(plan: &ArenaPlanned) -> Option<String> {
+    let bound = plan.peak_bound_bytes.filter(|_| !plan.shapes.is_empty())?;
+    let shapes = ranges(&plan.shapes);
+    Some(format!(
+        "at most {} in any run of these shapes, with up to {}: {shapes}",
+        bytes(bound),
+        count(usize::try_from(plan.bound_threads).unwrap_or(usize::MAX), "thread")
+    ))
 }
 
 /// Ranges as the command line takes them.

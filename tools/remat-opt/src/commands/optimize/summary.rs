@@ -6,6 +6,7 @@ use remat_files::shown;
 use remat_onnxruntime_run::{SizesCompared, dims_text};
 
 use super::args::is_model;
+use super::details;
 use super::document::{OutputsCompared, Report};
 use super::in_runtime::InRuntime;
 use super::memory::{self, Closest};
@@ -69,6 +70,11 @@ fn memory(report: &Report) -> Vec<String> {
         lines.extend(memory.further());
     }
     lines.extend(report.block.as_ref().map(|block| block.line("block ")));
+    let plan = report
+        .in_runtime
+        .as_ref()
+        .and_then(|runtime| runtime.arena_plan.as_ref());
+    lines.extend(plan.and_then(details::bound));
     let free = &report.dims.free_dims;
     if !free.is_empty() {
         lines.push(format!("for {}; other sizes are taken, too", dims_text(free)));
