@@ -5,9 +5,18 @@
 //! ```
 //!
 //! The variables are the open dimensions, in their order, and then the derived ones: quotients that are rounded down, maxima and minima of
-//! formulas in the variables before.
+//! formulas in the variables before. [`Variables`] makes these, in one form.
+
+mod arithmetic;
+mod derived;
+mod names;
+mod variables;
 
 use std::fmt;
+
+pub use derived::{Derived, intervals, values};
+pub use names::Names;
+pub use variables::Variables;
 
 /// Most variables.
 pub const MOST_VARIABLES: usize = 64;
@@ -31,15 +40,10 @@ struct Term {
     powers: Vec<(usize, u32)>,
 }
 
-/// A variable that follows from those before it.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Derived {
-    /// A formula over a number, rounded down.
-    Quotient(Formula, u32),
-    /// The larger of two.
-    Max(Formula, Formula),
-    /// The smaller of two.
-    Min(Formula, Formula),
+impl Term {
+    fn degree(&self) -> u32 {
+        self.powers.iter().map(|&(_, power)| power).sum()
+    }
 }
 
 /// A dimension that a model leaves open.
@@ -87,10 +91,10 @@ impl Formula {
         }
         sum.retain(|term| term.coefficient != 0);
         // The highest degree comes first.
-        let degree = |term: &Term| term.powers.iter().map(|&(_, power)| power).sum::<u32>();
         sum.sort_by(|one, other| {
-            degree(other)
-                .cmp(&degree(one))
+            other
+                .degree()
+                .cmp(&one.degree())
                 .then_with(|| one.powers.cmp(&other.powers))
         });
         Self { terms: sum }
@@ -189,90 +193,35 @@ fn parse_term(text: &str, variables: usize) -> Option<(i64, Vec<(usize, u32)>)> 
     Some((coefficient, powers))
 }
 
-impl fmt::Display for Formula {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Formula {
+    /// Its text, with the names that `name` gives variables.
+    fn text(&self, name: impl Fn(usize) -> String) -> String {
+        let mut text = String::new();
         for (place, term) in self.terms.iter().enumerate() {
-            let sign = if term.coefficient < 0 {
-                "-"
+            if term.coefficient < 0 {
+                text.push('-');
             } else if place > 0 {
-                "+"
-            } else {
-                ""
-            };
-            f.write_str(sign)?;
+                text.push('+');
+            }
             let size = term.coefficient.unsigned_abs();
-            let has_number = size != 1 || term.powers.is_empty();
-            if has_number {
-                write!(f, "{size}")?;
-            }
-            for (place, (variable, power)) in term.powers.iter().enumerate() {
-                f.write_str(if place > 0 || has_number { "*" } else { "" })?;
-                write!(f, "d{variable}")?;
-                if *power > 1 {
-                    write!(f, "^{power}")?;
-                }
-            }
+            let number = (size != 1 || term.powers.is_empty()).then(|| size.to_string());
+            let powers = term.powers.iter().map(|&(variable, power)| match power {
+                1 => name(variable),
+                _ => format!("{}^{power}", name(variable)),
+            });
+            text += &number.into_iter().chain(powers).collect::<Vec<_>>().join("*");
         }
         if self.terms.is_empty() {
-            f.write_str("0")
-        } else {
-            Ok(())
+            text.push('0');
         }
+        text
     }
 }
 
-impl Derived {
-    /// Its value where the variables before it have these.
-    fn value(&self, variables: &[i128]) -> Option<i128> {
-        Some(match self {
-            Self::Quotient(of, by) => of.value(variables)?.div_euclid(i128::from(*by).max(1)),
-            Self::Max(one, other) => one.value(variables)?.max(other.value(variables)?),
-            Self::Min(one, other) => one.value(variables)?.min(other.value(variables)?),
-        })
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(|variable| format!("d{variable}")))
     }
-
-    /// Bounds of its value where the variables before it lie in these intervals.
-    fn bounds(&self, variables: &[Interval]) -> Interval {
-        let both = |of: &Formula| of.bounds(variables);
-        match self {
-            Self::Quotient(of, by) => {
-                let (least, most) = both(of);
-                let by = i128::from(*by).max(1);
-                (least.div_euclid(by), most.div_euclid(by))
-            }
-            Self::Max(one, other) => {
-                let (one, other) = (both(one), both(other));
-                (one.0.max(other.0), one.1.max(other.1))
-            }
-            Self::Min(one, other) => {
-                let (one, other) = (both(one), both(other));
-                (one.0.min(other.0), one.1.min(other.1))
-            }
-        }
-    }
-}
-
-/// The values of all variables where the open dimensions have these; `None` where one is beyond all numbers.
-pub fn values(dims: &[u64], derived: &[Derived]) -> Option<Vec<i128>> {
-    let mut values: Vec<i128> = dims.iter().map(|&dim| i128::from(dim)).collect();
-    for one in derived {
-        let value = one.value(&values)?;
-        values.push(value);
-    }
-    Some(values)
-}
-
-/// The bounds of all variables where the open dimensions lie in these intervals.
-pub fn intervals(dims: &[(u64, u64)], derived: &[Derived]) -> Vec<Interval> {
-    let mut intervals: Vec<Interval> = dims
-        .iter()
-        .map(|&(least, most)| (i128::from(least), i128::from(most)))
-        .collect();
-    for one in derived {
-        let bounds = one.bounds(&intervals);
-        intervals.push(bounds);
-    }
-    intervals
 }
 
 fn times(one: Interval, other: Interval) -> Interval {
@@ -287,7 +236,12 @@ fn raised((least, most): Interval, power: u32) -> Interval {
         return (least.saturating_pow(power), most.saturating_pow(power));
     }
     let largest = least.saturating_abs().max(most.saturating_abs()).saturating_pow(power);
-    (if power % 2 == 0 { 0 } else { largest.saturating_neg() }, largest)
+    let least = if power.is_multiple_of(2) {
+        0
+    } else {
+        largest.saturating_neg()
+    };
+    (least, largest)
 }
 
 #[cfg(test)]
@@ -296,7 +250,7 @@ mod tests {
 
     use super::*;
 
-    fn formulas() -> impl Strategy<Value = Formula> {
+    pub(crate) fn formulas() -> impl Strategy<Value = Formula> {
         let power = (0usize..3, 1u32..3);
         let term = (-50i64..50, prop::collection::vec(power, 0..3));
         prop::collection::vec(term, 0..5).prop_map(Formula::sum)

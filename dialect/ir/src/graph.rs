@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use remat_formula::Formula;
 use smallvec::SmallVec;
 use typed_index_collections::TiVec;
 
-use crate::{Attribute, Block, OpId, Part, StorageId, TensorId, ValueType};
+use crate::{Attribute, Block, Formulas, OpId, Part, StorageId, TensorId, ValueType};
 
 /// What running an op does besides computing its results.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -193,6 +194,8 @@ pub struct Graph {
     /// Elements, in row-major order, of 64-bit and 32-bit integer constants: bounds of slices, shapes. Those that a pass made are all here; those of a file
     /// stay there, unless they are asked for.
     pub values: BTreeMap<TensorId, Vec<i64>>,
+    /// Sizes as formulas, where the graph was imported at sizes of dimensions that the model leaves open; passes that make graphs leave them out.
+    pub formulas: Option<Formulas>,
 }
 
 impl Graph {
@@ -214,6 +217,12 @@ impl Graph {
     #[must_use]
     pub fn is_view(&self, tensor: TensorId) -> bool {
         self.storages[self.tensors[tensor].storage].root != tensor
+    }
+
+    /// The bytes of a dense tensor as a formula of the dimensions that the model leaves open, where there is one.
+    #[must_use]
+    pub fn bytes_formula(&self, tensor: TensorId) -> Option<Formula> {
+        self.formulas.as_ref()?.bytes(tensor, &self.tensors[tensor].ty)
     }
 
     /// Name of a storage: that of its root.

@@ -1,0 +1,124 @@
+//! Formulas in words: `4*batch*floor((height+1)/2)`.
+
+use std::collections::BTreeSet;
+
+use crate::{Derived, Formula, Variables};
+
+/// Derived variables whose text is longer than this have a name of their own.
+const MOST_TEXT: usize = 60;
+
+/// How the variables of a table are called.
+#[derive(Clone, Debug)]
+pub struct Names {
+    /// By variable.
+    names: Vec<String>,
+    /// By variable: what it is, if its name does not say that.
+    definitions: Vec<Option<String>>,
+    /// By variable: those that it is made of.
+    parts: Vec<BTreeSet<usize>>,
+}
+
+impl Variables {
+    /// How the variables are called.
+    #[must_use]
+    pub fn names(&self) -> Names {
+        let mut names = Names {
+            names: self.dims().iter().map(|dim| dim.name.clone()).collect(),
+            definitions: vec![None; self.dims().len()],
+            parts: vec![BTreeSet::new(); self.dims().len()],
+        };
+        for derived in self.derived() {
+            let (text, parts) = names.derived(derived);
+            let is_short = text.chars().count() <= MOST_TEXT;
+            let (name, definition) = if is_short {
+                (text, None)
+            } else {
+                (format!("v{}", names.names.len()), Some(text))
+            };
+            names.names.push(name);
+            names.definitions.push(definition);
+            names.parts.push(parts);
+        }
+        names
+    }
+}
+
+impl Names {
+    /// A formula in these names.
+    #[must_use]
+    pub fn text(&self, formula: &Formula) -> String {
+        formula.text(|variable| {
+            self.names
+                .get(variable)
+                .map_or_else(|| format!("d{variable}"), Clone::clone)
+        })
+    }
+
+    /// What the names in these formulas are that do not say it: `v7 = max(...)`.
+    pub fn definitions<'f>(&self, formulas: impl IntoIterator<Item = &'f Formula>) -> Vec<String> {
+        let mut pending: BTreeSet<usize> = formulas.into_iter().flat_map(variables).collect();
+        let mut found = Vec::new();
+        while let Some(variable) = pending.pop_last() {
+            pending.extend(self.parts.get(variable).into_iter().flatten());
+            let definition = self.definitions.get(variable).and_then(Option::as_ref);
+            found.extend(definition.map(|definition| format!("{} = {definition}", self.names[variable])));
+        }
+        found.reverse();
+        found
+    }
+
+    fn derived(&self, derived: &Derived) -> (String, BTreeSet<usize>) {
+        let both = |one: &Formula, other: &Formula| variables(one).chain(variables(other)).collect();
+        match derived {
+            Derived::Quotient(of, by) if of.terms().count() == 1 => {
+                (format!("floor({}/{by})", self.text(of)), variables(of).collect())
+            }
+            Derived::Quotient(of, by) => (format!("floor(({})/{by})", self.text(of)), variables(of).collect()),
+            Derived::Max(one, other) => (
+                format!("max({}, {})", self.text(one), self.text(other)),
+                both(one, other),
+            ),
+            Derived::Min(one, other) => (
+                format!("min({}, {})", self.text(one), self.text(other)),
+                both(one, other),
+            ),
+        }
+    }
+}
+
+fn variables(formula: &Formula) -> impl Iterator<Item = usize> {
+    formula
+        .terms()
+        .flat_map(|(_, powers)| powers)
+        .map(|&(variable, _)| variable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OpenDim;
+
+    #[test]
+    fn variables_are_called_by_what_they_are_and_long_ones_by_a_letter() {
+        let dim = |name: &str| OpenDim {
+            name: name.to_owned(),
+            least: 1,
+            most: 100,
+        };
+        let mut table = Variables::new(vec![dim("batch"), dim("height")]);
+        let (batch, height) = (Formula::variable(0), Formula::variable(1));
+        let half = table.floor(&height.plus(&Formula::constant(1)).unwrap(), 2).unwrap();
+        let size = batch.times(&half).unwrap().times(&half).unwrap();
+        let names = table.names();
+        assert_eq!(names.text(&size), "batch*floor((height+1)/2)^2");
+        assert!(names.definitions([&size]).is_empty());
+
+        let long = table
+            .max(&size, &batch.times(&batch).unwrap().plus(&half).unwrap())
+            .unwrap();
+        let names = table.names();
+        assert_eq!(names.text(&long), "v3");
+        let definition = "v3 = max(batch*floor((height+1)/2)^2, batch^2+floor((height+1)/2))";
+        assert_eq!(names.definitions([&long]), [definition]);
+    }
+}
