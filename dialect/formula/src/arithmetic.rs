@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::{Formula, MOST_POWER, MOST_TERMS, Term};
+use crate::formula::{Formula, MOST_POWER, MOST_TERMS, Term};
 
 type Powers = Vec<(usize, u32)>;
 
@@ -109,7 +109,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tests::formulas;
+    use crate::formula::tests::formulas;
 
     proptest! {
         #[test]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Derived, Formula, Variables};
+use crate::formula::{Derived, Formula};
+use crate::variables::Variables;
 
 /// Derived variables whose text is longer than this have a name of their own.
 const MOST_TEXT: usize = 60;
@@ -96,7 +97,7 @@ fn variables(formula: &Formula) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::OpenDim;
+    use crate::formula::OpenDim;
 
     #[test]
     fn variables_are_called_by_what_they_are_and_long_ones_by_a_letter() {

@@ -1,6 +1,6 @@
 //! A table of variables that grows by what is derived from those before: in one form, so that equal quantities are one variable.
 
-use crate::{Derived, Formula, Interval, OpenDim, intervals, values};
+use crate::formula::{Derived, Formula, Interval, OpenDim, intervals, values};
 
 /// Most derived variables of a table; quantities beyond have no formula.
 const MOST_DERIVED: usize = 512;
@@ -191,7 +191,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tests::formulas;
+    use crate::formula::tests::formulas;
 
     fn table() -> (Variables, [Formula; 2]) {
         let dim = |name: &str| OpenDim {

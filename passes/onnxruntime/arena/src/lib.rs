@@ -37,7 +37,7 @@ mod plan;
 mod plans;
 
 #[cfg(arena_library)]
-#[path = "../../../../dialect/formula/src/lib.rs"]
+#[path = "../../../../dialect/formula/src/formula.rs"]
 mod formula;
 #[cfg(not(arena_library))]
 use remat_formula as formula;

@@ -1,0 +1,466 @@
+//! Formulas for numbers that are known for some sizes of the open dimensions.
+//!
+//! The number of variables that matter, their powers, and what is derived from them are found one dimension at a time: where all other
+//! dimensions are the same, the numbers have to be a polynomial of this one, or of a quotient or minimum of it. The coefficients follow from
+//! linear equations modulo a prime, and the formula counts only if it gives every number that is known, exactly.
+
+use std::collections::BTreeMap;
+
+use crate::formula::{Derived, Formula, MOST_VARIABLES, values};
+
+/// Highest power of one dimension.
+const MOST_POWER: u32 = 3;
+/// Most coefficients that are looked for.
+const MOST_COEFFICIENTS: usize = 48;
+/// Largest divisor of a quotient that is tried: strides of networks are powers of two, blocks of kernels too.
+const MOST_DIVISOR: u64 = 64;
+/// Largest number that a minimum is tried with.
+const MOST_MINIMUM: u64 = 256;
+/// A Mersenne prime, larger than twice any size.
+const PRIME: u64 = (1 << 61) - 1;
+
+/// Formulas that share their derived variables.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    samples: Vec<Vec<u64>>,
+    /// Samples that differ in one dimension only, for each dimension.
+    lines: Vec<Vec<Vec<usize>>>,
+    dims: usize,
+    derived: Vec<Derived>,
+    /// The values of all variables in every sample.
+    variables: Vec<Vec<i128>>,
+}
+
+/// On what numbers depend along one dimension: up to two variables, with their highest powers.
+type Basis = Vec<(usize, u32)>;
+
+impl Fit {
+    /// Numbers will be given for these sizes of the open dimensions, at least one, each with as many sizes. Formulas may use variables that are
+    /// `derived` already.
+    #[must_use]
+    pub fn new(samples: Vec<Vec<u64>>, derived: Vec<Derived>) -> Self {
+        let dims = samples.first().map_or(0, Vec::len);
+        let lines = (0..dims).map(|dim| lines(&samples, dim)).collect();
+        let variables = samples
+            .iter()
+            .map(|sample| values(sample, &derived).unwrap_or_default());
+        Self {
+            lines,
+            dims,
+            variables: variables.collect(),
+            derived,
+            samples,
+        }
+    }
+
+    /// The variables that follow from the open dimensions, those that formulas so far made necessary among them.
+    #[must_use]
+    pub fn derived(&self) -> &[Derived] {
+        &self.derived
+    }
+
+    /// A formula that gives these numbers, one for each sample; `None` where none of the form was found.
+    #[must_use]
+    pub fn exact(&mut self, numbers: &[u64]) -> Option<Formula> {
+        let first = *numbers.first()?;
+        if numbers.iter().all(|&number| number == first) {
+            return i64::try_from(first).ok().map(Formula::constant);
+        }
+        let kept = self.derived.len();
+        let found = self.with_bases(numbers);
+        if found.is_none() {
+            self.forget(kept);
+        }
+        found
+    }
+
+    fn with_bases(&mut self, numbers: &[u64]) -> Option<Formula> {
+        let mut bases = Vec::new();
+        for dim in 0..self.dims {
+            if self.lines[dim].iter().any(|line| varies(line, numbers)) {
+                bases.push(self.basis(dim, numbers)?);
+            }
+        }
+        let all = products(&bases)?;
+        // A single product is the rule, and needs the fewest samples.
+        let highest: Vec<(usize, u32)> = bases.iter().filter_map(|basis| basis.last().copied()).collect();
+        self.solved(&[highest], numbers).or_else(|| self.solved(&all, numbers))
+    }
+
+    /// A number that is nowhere below these: a product of some dimensions, a number, or both.
+    #[must_use]
+    pub fn bound(&self, numbers: &[u64]) -> Formula {
+        let most = numbers.iter().copied().max().unwrap_or(0);
+        let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let mut best = (Formula::constant(whole(most)), u128::MAX, 0);
+        // Sizes that were not seen may be larger, so a constant is the last choice.
+        for chosen in 1u32..1 << self.dims.min(6) {
+            let of: Vec<usize> = (0..self.dims).filter(|dim| chosen >> dim & 1 == 1).collect();
+            let product = |sample: &[u64]| {
+                of.iter()
+                    .fold(1u64, |product, &dim| product.saturating_mul(sample[dim].max(1)))
+            };
+            let needed = self
+                .samples
+                .iter()
+                .zip(numbers)
+                .map(|(sample, number)| number.div_ceil(product(sample)));
+            let factor = needed.max().unwrap_or(0);
+            let above = self
+                .samples
+                .iter()
+                .zip(numbers)
+                .map(|(sample, &number)| u128::from(product(sample)) * u128::from(factor) - u128::from(number));
+            let above: u128 = above.sum();
+            if above < best.1 {
+                let powers = of.iter().map(|&dim| (dim, 1)).collect();
+                best = (Formula::sum([(whole(factor), powers)]), above, of.len());
+            }
+        }
+        best.0
+    }
+
+    /// The simplest basis in which the numbers are a polynomial along every line of this dimension.
+    fn basis(&mut self, dim: usize, numbers: &[u64]) -> Option<Basis> {
+        let alone = |variable| vec![vec![(variable, 1)], vec![(variable, 2)]];
+        // A sum of two comes last: all that one variable explains, it explains more simply.
+        let both = |variable| vec![vec![(dim, 1), (variable, 1)]];
+        self.first_that_holds(dim, alone(dim), numbers)
+            .or_else(|| self.with_derived(dim, alone, numbers))
+            .or_else(|| self.first_that_holds(dim, vec![vec![(dim, MOST_POWER)]], numbers))
+            .or_else(|| self.with_derived(dim, both, numbers))
+    }
+
+    fn first_that_holds(&self, dim: usize, bases: Vec<Basis>, numbers: &[u64]) -> Option<Basis> {
+        bases.into_iter().find(|basis| self.holds(dim, basis, numbers))
+    }
+
+    /// A basis with a derived variable: one that is there, or a new one.
+    fn with_derived(&mut self, dim: usize, bases: impl Fn(usize) -> Vec<Basis>, numbers: &[u64]) -> Option<Basis> {
+        let known = self.derived_of(dim);
+        let known = known.into_iter().flat_map(&bases).collect();
+        if let Some(found) = self.first_that_holds(dim, known, numbers) {
+            return Some(found);
+        }
+        let variable = self.dims + self.derived.len();
+        if variable >= MOST_VARIABLES {
+            return None;
+        }
+        for candidate in self.candidates(dim) {
+            self.derive(candidate);
+            if let Some(found) = self.first_that_holds(dim, bases(variable), numbers) {
+                return Some(found);
+            }
+            self.forget(variable - self.dims);
+        }
+        None
+    }
+
+    /// What may be derived from a dimension: sizes of windows are quotients that are rounded up or down, and workspace grows up to a number
+    /// of threads.
+    fn candidates(&self, dim: usize) -> Vec<Derived> {
+        let of = Formula::variable(dim);
+        let divisors = (2..=MOST_DIVISOR).filter(|by| by.is_power_of_two() || *by <= 16);
+        let quotients = divisors.flat_map(|by| (0..by).map(move |more| (more, by)));
+        let quotients = quotients.map(|(more, by)| quotient(&of, more, by));
+        let top = self
+            .samples
+            .iter()
+            .map(|sample| sample[dim])
+            .max()
+            .unwrap_or(0)
+            .min(MOST_MINIMUM);
+        let minima = (2..top).map(|top| Derived::Min(of.clone(), Formula::constant(i64::try_from(top).unwrap_or(0))));
+        quotients.chain(minima).collect()
+    }
+
+    fn derive(&mut self, derived: Derived) {
+        self.derived.push(derived);
+        for (sample, variables) in self.samples.iter().zip(&mut self.variables) {
+            *variables = values(sample, &self.derived).unwrap_or_default();
+        }
+    }
+
+    fn forget(&mut self, kept: usize) {
+        self.derived.truncate(kept);
+        for variables in &mut self.variables {
+            variables.truncate(self.dims + kept);
+        }
+    }
+
+    /// Variables that were derived from this dimension alone.
+    fn derived_of(&self, dim: usize) -> Vec<usize> {
+        let is_of = |of: &Formula| {
+            of.terms()
+                .all(|(_, powers)| powers.iter().all(|&(variable, _)| variable == dim))
+        };
+        let of_dim = |derived: &Derived| match derived {
+            Derived::Quotient(of, _) => is_of(of),
+            Derived::Max(one, other) | Derived::Min(one, other) => is_of(one) && is_of(other),
+        };
+        let places = self.derived.iter().enumerate().filter(|(_, derived)| of_dim(derived));
+        places.map(|(place, _)| self.dims + place).collect()
+    }
+
+    /// Whether the numbers are a polynomial of this basis along every line, and at least one line says so.
+    fn holds(&self, dim: usize, basis: &[(usize, u32)], numbers: &[u64]) -> bool {
+        let Some(products) = products(&[basis.to_vec()]) else {
+            return false;
+        };
+        let mut is_said = false;
+        for line in self.lines[dim].iter().filter(|line| varies(line, numbers)) {
+            let mut rows: Vec<Vec<u64>> = line
+                .iter()
+                .map(|&sample| self.row(&products, sample, numbers))
+                .collect();
+            rows.sort_unstable();
+            rows.dedup();
+            let points = rows.len();
+            match solve(rows, products.len()) {
+                Some((_, determined)) => is_said |= determined == products.len() && points > determined,
+                None => return false,
+            }
+        }
+        is_said
+    }
+
+    /// The values of products of variables in a sample, and the number there.
+    fn row(&self, products: &[Vec<(usize, u32)>], sample: usize, numbers: &[u64]) -> Vec<u64> {
+        let of = |powers: &Vec<(usize, u32)>| {
+            powers.iter().fold(1, |product, &(variable, power)| {
+                let value = self.variables[sample].get(variable).copied().unwrap_or(0);
+                let value = u64::try_from(value.rem_euclid(i128::from(PRIME))).unwrap_or(0);
+                (0..power).fold(product, |product, _| times(product, value))
+            })
+        };
+        products.iter().map(of).chain([numbers[sample] % PRIME]).collect()
+    }
+
+    /// The sum of these products that gives the numbers; `None` where none does.
+    fn solved(&self, products: &[Vec<(usize, u32)>], numbers: &[u64]) -> Option<Formula> {
+        let rows = (0..self.samples.len())
+            .map(|sample| self.row(products, sample, numbers))
+            .collect();
+        let (coefficients, _) = solve(rows, products.len())?;
+        let signed = |coefficient: u64| {
+            let above = coefficient.cast_signed() - PRIME.cast_signed();
+            if coefficient > PRIME / 2 {
+                above
+            } else {
+                coefficient.cast_signed()
+            }
+        };
+        let terms = coefficients.into_iter().map(signed).zip(products.iter().cloned());
+        let formula = Formula::sum(terms);
+        let gives = |(variables, &number): (&Vec<i128>, &u64)| formula.value(variables) == Some(i128::from(number));
+        self.variables.iter().zip(numbers).all(gives).then_some(formula)
+    }
+}
+
+fn quotient(of: &Formula, more: u64, by: u64) -> Derived {
+    let mut terms: Vec<(i64, Vec<(usize, u32)>)> =
+        of.terms().map(|(number, powers)| (number, powers.to_vec())).collect();
+    terms.push((i64::try_from(more).unwrap_or(0), Vec::new()));
+    Derived::Quotient(Formula::sum(terms), u32::try_from(by).unwrap_or(1))
+}
+
+fn varies(line: &[usize], numbers: &[u64]) -> bool {
+    line.windows(2).any(|pair| numbers[pair[0]] != numbers[pair[1]])
+}
+
+/// Samples that are the same but for one dimension, at least two of them each.
+fn lines(samples: &[Vec<u64>], dim: usize) -> Vec<Vec<usize>> {
+    let mut lines: BTreeMap<Vec<u64>, Vec<usize>> = BTreeMap::new();
+    for (place, sample) in samples.iter().enumerate() {
+        let others = sample.iter().enumerate().filter(|&(other, _)| other != dim);
+        lines
+            .entry(others.map(|(_, &size)| size).collect())
+            .or_default()
+            .push(place);
+    }
+    lines.into_values().filter(|line| line.len() > 1).collect()
+}
+
+/// All products of powers of the bases; `None` where they are too many.
+fn products(bases: &[Basis]) -> Option<Vec<Vec<(usize, u32)>>> {
+    let mut all = vec![Vec::new()];
+    for basis in bases {
+        // Two variables of one dimension are added, not multiplied.
+        let powers = basis
+            .iter()
+            .flat_map(|&(variable, most)| (1..=most).map(move |power| (variable, power)));
+        let powers: Vec<(usize, u32)> = powers.collect();
+        let more: Vec<Vec<(usize, u32)>> = all
+            .iter()
+            .flat_map(|product: &Vec<(usize, u32)>| {
+                powers
+                    .iter()
+                    .map(|&power| product.iter().copied().chain([power]).collect())
+            })
+            .collect();
+        all.extend(more);
+        if all.len() > MOST_COEFFICIENTS {
+            return None;
+        }
+    }
+    Some(all)
+}
+
+/// A solution modulo the prime of linear equations, each with its right side last, and how many of the unknowns it determines: the others
+/// are 0. `None` where there is no solution.
+fn solve(mut rows: Vec<Vec<u64>>, unknowns: usize) -> Option<(Vec<u64>, usize)> {
+    let mut determined = Vec::new();
+    for column in 0..unknowns {
+        let done = determined.len();
+        let Some(pivot) = (done..rows.len()).find(|&row| rows[row][column] != 0) else {
+            continue;
+        };
+        rows.swap(done, pivot);
+        determined.push(column);
+        let inverse = power(rows[done][column], PRIME - 2);
+        for value in &mut rows[done] {
+            *value = times(*value, inverse);
+        }
+        let (above, rest) = rows.split_at_mut(done);
+        let (pivot, below) = rest.split_first_mut()?;
+        for row in above.iter_mut().chain(below) {
+            let factor = row[column];
+            if factor != 0 {
+                for (value, &of) in row.iter_mut().zip(pivot.iter()) {
+                    *value = (*value + PRIME - times(factor, of)) % PRIME;
+                }
+            }
+        }
+    }
+    let is_held = rows.get(determined.len()..)?.iter().all(|row| row[unknowns] == 0);
+    let mut solution = vec![0; unknowns];
+    for (row, &column) in rows.iter().zip(&determined) {
+        solution[column] = row[unknowns];
+    }
+    is_held.then_some((solution, determined.len()))
+}
+
+fn times(one: u64, other: u64) -> u64 {
+    let product = u128::from(one) * u128::from(other) % u128::from(PRIME);
+    u64::try_from(product).unwrap_or(0)
+}
+
+fn power(mut base: u64, mut exponent: u64) -> u64 {
+    let mut result = 1;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result = times(result, base);
+        }
+        base = times(base, base);
+        exponent >>= 1;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Lines through two points, and some points besides.
+    fn samples(dims: usize) -> Vec<Vec<u64>> {
+        let sizes = [1u64, 2, 3, 4, 5, 6, 8, 10, 13, 17, 18, 33, 34, 49, 65, 66, 97, 130];
+        let mut samples: Vec<Vec<u64>> = Vec::new();
+        for base in [1u64, 3] {
+            for dim in 0..dims {
+                samples.extend(sizes.iter().map(|&size| {
+                    let mut sample = vec![base; dims];
+                    sample[dim] = size;
+                    sample
+                }));
+            }
+        }
+        samples.extend((0..24u64).map(|place| {
+            (0..dims as u64)
+                .map(|dim| 2 + (place * 7 + dim * 5) % (11 + dim))
+                .collect()
+        }));
+        samples.sort_unstable();
+        samples.dedup();
+        samples
+    }
+
+    fn numbers(samples: &[Vec<u64>], of: impl Fn(&[u64]) -> u64) -> Vec<u64> {
+        samples.iter().map(|sample| of(sample)).collect()
+    }
+
+    fn is_found(dims: usize, of: impl Fn(&[u64]) -> u64) {
+        let mut fit = Fit::new(samples(dims), Vec::new());
+        let known = numbers(&samples(dims), &of);
+        let formula = fit.exact(&known).expect("there is a formula");
+        for other in [[5u64, 77, 211], [40, 12, 7], [2, 509, 64], [64, 31, 93]] {
+            let other = &other[..dims];
+            let found = formula.value(&values(other, fit.derived()).expect("small"));
+            assert_eq!(
+                found,
+                Some(i128::from(of(other))),
+                "{formula} of {other:?}, {:?}",
+                fit.derived()
+            );
+        }
+    }
+
+    #[test]
+    fn what_networks_allocate_is_found() {
+        is_found(2, |d| 4 * d[0] * d[1] * 768);
+        is_found(2, |d| 48 * d[0] * d[1] * d[1]);
+        is_found(2, |d| 4 * d[0] * (d[1] + 7) * 64 + 128);
+        // A window of 3 with a stride of 2, after one of 7.
+        is_found(3, |d| 256 * d[0] * (d[1] + 3).div_euclid(4) * (d[2] + 1).div_euclid(2));
+        is_found(2, |d| 64 * d[0] * d[1].div_ceil(32) + 8 * d[1] * d[0]);
+        is_found(1, |d| 4 * d[0].div_ceil(3) * 5);
+        // Workspace of up to five threads.
+        is_found(2, |d| 65536 * d[0].min(5) * d[1]);
+    }
+
+    #[test]
+    fn what_is_no_formula_is_none_and_has_a_bound() {
+        let samples = samples(2);
+        let numbers = numbers(&samples, |d| 64 * (d[0] * d[1] % 7 + d[0] * d[0] % 5 * d[1]) + 64);
+        let mut fit = Fit::new(samples.clone(), Vec::new());
+        assert_eq!(fit.exact(&numbers), None);
+        assert!(fit.derived().is_empty());
+        let bound = fit.bound(&numbers);
+        for (sample, &number) in samples.iter().zip(&numbers) {
+            let value = bound.value(&values(sample, &[]).expect("small"));
+            assert!(value >= Some(i128::from(number)), "{bound}");
+        }
+    }
+
+    #[test]
+    fn formulas_share_what_is_derived() {
+        let samples = samples(2);
+        let mut fit = Fit::new(samples.clone(), Vec::new());
+        let half = |d: &[u64]| d[1].div_ceil(2);
+        let one = fit.exact(&numbers(&samples, |d| 4 * d[0] * half(d)));
+        let other = fit.exact(&numbers(&samples, |d| 8 * half(d) * half(d) + 4));
+        assert_eq!(one.map(|one| one.to_string()), Some("4*d0*d2".to_owned()));
+        assert_eq!(other.map(|other| other.to_string()), Some("8*d2^2+4".to_owned()));
+        assert_eq!(fit.derived(), [quotient(&Formula::variable(1), 1, 2)]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_polynomial_of_low_degree_is_found(coefficients in prop::collection::vec(0u64..5000, 6)) {
+            let [a, b, c, d, e, f] = coefficients[..] else { unreachable!() };
+            let of = |s: &[u64]| a + b * s[0] + c * s[1] + d * s[0] * s[1] + e * s[1] * s[1] + f * s[0] * s[1] * s[1];
+            let mut fit = Fit::new(samples(2), Vec::new());
+            let formula = fit.exact(&numbers(&samples(2), of)).expect("it is a polynomial");
+            prop_assert_eq!(formula.value(&[19, 83]), Some(i128::from(of(&[19, 83]))));
+        }
+
+        #[test]
+        fn no_numbers_make_it_panic(numbers in prop::collection::vec(any::<u64>(), 12)) {
+            let samples = (0..12u64).map(|place| vec![place % 4, place / 4]).collect();
+            let mut fit = Fit::new(samples, Vec::new());
+            let _ = fit.exact(&numbers);
+            let _ = fit.bound(&numbers);
+        }
+    }
+}
