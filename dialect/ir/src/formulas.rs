@@ -36,6 +36,24 @@ impl Formulas {
         dims.iter().enumerate().map(formula).collect()
     }
 
+    /// The type of a tensor where all variables have these values.
+    pub(crate) fn at(&self, tensor: TensorId, ty: &ValueType, variables: &[i128]) -> Option<ValueType> {
+        let mut ty = ty.clone();
+        match &mut ty {
+            ValueType::Tensor { shape: Some(dims), .. } => {
+                let found = self.shapes.get(&tensor);
+                for (axis, dim) in dims.iter_mut().enumerate() {
+                    if let Dim::Free { size, .. } = dim {
+                        let formula = found?.get(axis)?.as_ref()?;
+                        *size = u64::try_from(formula.value(variables)?).ok()?;
+                    }
+                }
+                Some(ty)
+            }
+            _ => None,
+        }
+    }
+
     /// The bytes of a dense tensor of this type; `None` where a dimension has no formula, or elements that are packed need not fill whole
     /// bytes.
     #[must_use]

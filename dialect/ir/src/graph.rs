@@ -225,9 +225,72 @@ impl Graph {
         self.formulas.as_ref()?.bytes(tensor, &self.tensors[tensor].ty)
     }
 
+    /// The same graph where the open dimensions have these sizes, in the order of [`Formulas::variables`]: types, and sizes of storages.
+    /// `None` where a size has no formula, or one of a subgraph is open.
+    #[must_use]
+    pub fn at(&self, dims: &[u64]) -> Option<Self> {
+        let formulas = self.formulas.as_ref()?;
+        let variables = formulas.variables.values(dims)?;
+        let mut graph = self.clone();
+        for (id, tensor) in graph.tensors.iter_mut_enumerated() {
+            tensor.ty = formulas.at(id, &tensor.ty, &variables)?;
+        }
+        for storage in &mut graph.storages {
+            let ty = &graph.tensors[storage.root].ty;
+            if self.tensors[storage.root].ty != *ty {
+                storage.bytes = ty.bytes().ok()?;
+            }
+        }
+        let is_closed = |body: &Body| body.graph.tensors.iter().all(|tensor| !tensor.ty.has_free_dims());
+        let bodies = graph.ops.iter().flat_map(|op| &op.bodies).all(is_closed);
+        bodies.then_some(graph)
+    }
+
     /// Name of a storage: that of its root.
     #[must_use]
     pub fn storage_name(&self, storage: StorageId) -> &str {
         &self.tensors[self.storages[storage].root].name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use remat_formula::{OpenDim, Variables};
+
+    use super::*;
+    use crate::{Dim, ElementType, GraphBuilder, OpSpec};
+
+    #[test]
+    fn a_graph_has_other_sizes_where_each_has_a_formula() {
+        let open = |size| ValueType::Tensor {
+            element: ElementType::Float32,
+            shape: Some(vec![Dim::Free { size, name: None }, Dim::Known(2)]),
+        };
+        let mut builder = GraphBuilder::new("g");
+        let x = builder.input("x", open(5)).unwrap();
+        let (_, y) = builder
+            .op(OpSpec::new("op", "Relu").reads(x).defines("y", open(5)))
+            .unwrap();
+        let y = y[0].unwrap();
+        let mut graph = builder.finish();
+        assert_eq!(graph.at(&[7]), None);
+        let dim = OpenDim {
+            name: "n".to_owned(),
+            least: 1,
+            most: 99,
+        };
+        let mut formulas = Formulas {
+            variables: Variables::new(vec![dim]),
+            given: vec![5],
+            shapes: BTreeMap::from([(x, vec![Some(Formula::variable(0)), None])]),
+        };
+        graph.formulas = Some(formulas.clone());
+        assert_eq!(graph.at(&[7]), None);
+        formulas.shapes.insert(y, vec![Some(Formula::variable(0)), None]);
+        graph.formulas = Some(formulas);
+        let other = graph.at(&[7]).unwrap();
+        assert_eq!(other.tensors[y].ty, open(7));
+        assert_eq!(other.storages[other.tensors[y].storage].bytes, Some(7 * 2 * 4));
+        assert_eq!(graph.at(&[5]), Some(graph));
     }
 }
