@@ -292,12 +292,14 @@ fn raised((least, most): Interval, power: u32) -> Interval {
         return (least.saturating_pow(power), most.saturating_pow(power));
     }
     let largest = least.saturating_abs().max(most.saturating_abs()).saturating_pow(power);
-    let least = if power.is_multiple_of(2) {
-        0
-    } else {
-        largest.saturating_neg()
-    };
-    (least, largest)
+    (
+        if power.is_multiple_of(2) {
+            0
+        } else {
+            largest.saturating_neg()
+        },
+        largest,
+    )
 }
 
 #[cfg(test)]

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// Largest size.
 const MOST: u64 = 1 << 40;
 
 /// Sizes from the smallest to the largest one, in steps.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Range {
     /// The smallest, at least 1.
     pub least: u64,
@@ -22,7 +24,7 @@ pub struct Range {
 ///
 /// Written as `NAME=SIZES,..` where sizes are numbers, ranges `LEAST..MOST`, both ends among them, and ranges in steps
 /// `LEAST..MOST:STEP`, with commas between them: `batch=1,4,8..16,height=64..1024:32`.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Ranges(BTreeMap<String, Vec<Range>>);
 
 /// What is wrong with ranges.
@@ -111,6 +113,13 @@ impl Ranges {
         self
     }
 
+    /// Those of some dimensions.
+    #[must_use]
+    pub fn only(mut self, is_one: impl Fn(&str) -> bool) -> Self {
+        self.0.retain(|name, _| is_one(name));
+        self
+    }
+
     /// How many sizes a dimension has; 0 where nothing is said of it.
     #[must_use]
     pub fn count(&self, name: &str) -> u64 {
@@ -163,6 +172,12 @@ impl Ranges {
                 .is_some_and(|&size| ranges.iter().any(|range| range.contains(size)))
         };
         self.0.iter().all(is_in)
+    }
+}
+
+impl FromIterator<(String, Range)> for Ranges {
+    fn from_iter<T: IntoIterator<Item = (String, Range)>>(ranges: T) -> Self {
+        Self(ranges.into_iter().map(|(name, range)| (name, vec![range])).collect())
     }
 }
 

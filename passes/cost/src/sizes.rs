@@ -102,7 +102,7 @@ mod tests {
             let op = OpSpec::new(name, "Relu").reads(x).defines(name, open(size));
             builder.op(op).unwrap().1[0].unwrap()
         };
-        let (same, data, wrong) = (op("same", 5), op("data", 20), op("wrong", 6));
+        let (same, data, wrong) = (op("same", 5), op("data", 20), op("wrong", 60));
         let mut graph = builder.finish();
         let n = || vec![Some(Formula::variable(0))];
         let dim = OpenDim {

@@ -11,6 +11,7 @@
 //! | `placement` | offsets for given sizes |
 //! | `plans` | plans as runs follow them, and what they say for given dimensions |
 //! | `dims` | dimensions from the sizes that a run allocates |
+//! | `certain` | how many allocations it takes to know the shape of a run |
 //! | `cursor` | where a run stands in the plans |
 //! | `blocks` | the blocks of a session, and the runs in them: which bytes an allocation gets |
 //! | `gate` | one session at a time takes its allocator |
@@ -30,6 +31,8 @@
 mod blocks;
 #[cfg(test)]
 mod blocks_tests;
+#[cfg(not(arena_library))]
+mod certain;
 mod cursor;
 mod dims;
 mod placement;
@@ -64,6 +67,8 @@ mod watch;
 #[cfg(target_os = "linux")]
 pub use api::ApiBase;
 pub use blocks::AllocationCounts;
+#[cfg(not(arena_library))]
+pub use certain::certain_after;
 #[cfg(target_os = "linux")]
 pub use entry::{RegisterCustomOps, remat_arena_events, remat_arena_stats};
 pub use plan::{ALIGNMENT, ArenaPlan, ArenaPlanFile, MOST_FILE_BYTES, PlanFileError, PlannedBuffer, THREADS};

@@ -219,6 +219,24 @@ impl Plan {
 }
 
 impl Shape {
+    /// Sizes of the open dimensions.
+    #[must_use]
+    pub fn dims(&self) -> &[u64] {
+        &self.dims
+    }
+
+    /// Bytes of every buffer, in the order of their allocation; 0 where there is none.
+    #[must_use]
+    pub fn sizes(&self) -> &[u64] {
+        &self.sizes
+    }
+
+    /// The offset of every buffer in the block; none for those outside and those without bytes.
+    #[must_use]
+    pub fn offsets(&self) -> &[Option<u64>] {
+        &self.placed.offsets
+    }
+
     /// Bytes of the block that it uses.
     #[must_use]
     pub fn block_bytes(&self) -> u64 {

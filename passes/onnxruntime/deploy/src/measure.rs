@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use remat::{BaselineOf, BaselinePeak};
 use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::{
-    ChildLimits, Host, MeasureOptions, Measurement, PairOptions, Runner, RuntimeError, SIZES_AS_RUNS, SessionSettings,
-    TimeComparison, compare_sizes, compare_time, measure,
+    ChildLimits, CompareSizes, Host, MeasureOptions, Measurement, PairOptions, Runner, RuntimeError, SIZES_AS_RUNS,
+    SessionSettings, TimeComparison, compare_sizes, compare_time, measure,
 };
 use remat_solve::Activity;
 
@@ -261,7 +261,7 @@ impl<'b, 'a> Original<'b, 'a> {
         let bench = self.bench;
         let runner = bench.runner(self.took * SIZES_AS_RUNS);
         let (pair, fixed) = ((bench.request.input, written), &bench.request.load.fixed_dims);
-        let work = || compare_sizes(&runner, pair, &bench.exact(), fixed, SEEDS[0]);
+        let work = || compare_sizes(&runner, pair, &bench.exact(), CompareSizes::around(fixed, SEEDS[0]));
         let found = bench
             .clock
             .during(Activity::Measure, "other sizes of free dimensions", work)?;

@@ -29,18 +29,21 @@ pub enum ArenaPlanError {
         /// The system's words.
         why: String,
     },
-    /// An output has other bits with the plan.
-    #[error("output `{}` differs bitwise where memory is planned", shown(.0))]
-    OutputDiffers(String),
     /// The file with its plan does not compute what the model does that it was made of.
-    #[error("output `{}` differs bitwise from that of the original model{} with {threads} threads", shown(.output), if .dims.is_empty() { String::new() } else { format!(" with {}", dims_text(.dims)) })]
-    NotAsOriginal {
-        /// The first output that differs.
+    #[error("output `{}` differs where memory is planned{}", shown(.output), at(.dims))]
+    OutputDiffers {
+        /// The first output that differs, bitwise or by its shape.
         output: String,
-        /// Values of dimensions.
+        /// Sizes of open dimensions.
         dims: BTreeMap<String, u64>,
-        /// Threads within one node.
-        threads: usize,
+    },
+    /// The file does not run with its plan where the model does that it was made of.
+    #[error("it does not run where memory is planned{}: {}", at(.dims), shown(.why))]
+    Fails {
+        /// The runtime's words.
+        why: String,
+        /// Sizes of open dimensions.
+        dims: BTreeMap<String, u64>,
     },
     /// Buffers do not lie where they are planned.
     #[error(
@@ -84,6 +87,14 @@ pub enum ArenaPlanError {
     },
 }
 
+/// With which sizes, as the end of a sentence.
+fn at(dims: &BTreeMap<String, u64>) -> String {
+    if dims.is_empty() {
+        return String::new();
+    }
+    format!(" with {}", dims_text(dims))
+}
+
 impl ArenaPlanError {
     /// Which of the documented outcomes this is.
     #[must_use]
@@ -93,7 +104,7 @@ impl ArenaPlanError {
             Self::Runtime(RuntimeError::TimedOut { .. } | RuntimeError::Cancelled { .. }) => ErrorKind::Limit,
             Self::Runtime(_) => ErrorKind::Input,
             Self::NoLibrary | Self::File { .. } | Self::TooLarge { .. } => ErrorKind::Input,
-            Self::OutputDiffers(_) | Self::NotAsOriginal { .. } => ErrorKind::Internal,
+            Self::OutputDiffers { .. } | Self::Fails { .. } => ErrorKind::Internal,
             Self::NotFollowed { .. } | Self::Grows { .. } | Self::OtherOrder => ErrorKind::Negative,
         }
     }

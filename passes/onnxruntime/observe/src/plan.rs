@@ -1,16 +1,18 @@
-//! A plan of the memory of a file: the buffers of a run are recorded, placed in one block, and replayed in a session that has nothing but
-//! what a user sets.
+//! A plan of the memory of a file: the buffers of runs are recorded at several shapes, their sizes become formulas, and they are placed in one
+//! block; the file then runs with the plan in a session that has nothing but what a user sets.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::Instant;
 
 use remat_files::ScratchFolder;
-use remat_onnxruntime_arena::{ArenaPlan, ArenaPlanFile, LIBRARY, MOST_FILE_BYTES};
+use remat_formula::{OpenDim, Ranges};
+use remat_onnxruntime_arena::{ArenaPlanFile, LIBRARY, MOST_FILE_BYTES, Plans, THREADS};
 use remat_onnxruntime_run::{
-    ArenaLibrary, ChildLimits, Host, MeasureOptions, Measurement, OptimizationLevel, Peaks, Recording, Runner,
-    RuntimeError, SessionSettings, measure, record,
+    ArenaFigures, ArenaLibrary, ChildLimits, CompareSizes, Host, MeasureOptions, Measurement, OptimizationLevel, Peaks,
+    RecordOptions, Recorded, Recording, Runner, SessionSettings, SizeOutcome, Sizes, SizesCompared, available_bytes,
+    compare_sizes, measure, record,
 };
 use remat_solve::{Activity, Doing, SolveControl};
 use schemars::JsonSchema;
@@ -18,9 +20,12 @@ use serde::Serialize;
 
 use crate::error::ArenaPlanError;
 
-mod offsets;
+mod fit;
+mod orders;
+mod samples;
 
-use offsets::plans;
+use fit::{Recordings, plans};
+use samples::Samples;
 
 /// Runs after the first that are measured.
 const LATER_RUNS: u32 = 2;
@@ -28,62 +33,78 @@ const LATER_RUNS: u32 = 2;
 const SEED: u64 = 0;
 /// The name of the library's file.
 pub(crate) const LIBRARY_NAME: &str = "libremat_arena.so";
+/// Numbers of threads within a node with which runs are recorded besides one, and more of them where sizes depend on it.
+const THREAD_COUNTS: [u64; 2] = [2, 8];
+const MORE_THREAD_COUNTS: [u64; 3] = [3, 4, 16];
+/// The largest number of threads that is planned for, at least.
+const MOST_THREADS: u64 = 64;
+/// Shapes that are recorded however long they take.
+const LEAST_SHAPES: usize = 8;
+/// How many shapes are recorded with other numbers of threads.
+const SMALL_SHAPES: usize = 4;
+/// How often plans are made again for shapes that did not follow them.
+const ROUNDS: usize = 3;
+/// The largest block of a plan for sizes of which no range is stated.
+const MOST_UNSTATED_BYTES: u64 = 64 << 30;
+/// How many more sessions are recorded to find out why one did not follow its plan.
+const OTHER_SESSIONS: usize = 3;
 
 /// What memory is planned for.
 #[derive(Clone, Debug)]
 pub struct ArenaPlanRequest<'a> {
     /// The file that sessions load.
     pub model: &'a Path,
-    /// The model that the file was made of, whose bits it must have in each of the cases; absent where sums may be rounded otherwise.
+    /// The model that the file was made of, whose bits it must have at every shape; absent where sums may be rounded otherwise.
     pub original: Option<&'a Path>,
     /// Where the library goes; beside the model if it is not said.
     pub library: Option<&'a Path>,
     /// The level of the sessions.
     pub level: OptimizationLevel,
-    /// The settings that there will be sessions and runs with, at least one: values of symbolic dimensions, and threads within a node.
-    pub cases: &'a [ArenaCase],
+    /// Sizes of open dimensions with which the model is known to run: memory is measured with them.
+    pub dims: &'a BTreeMap<String, u64>,
+    /// The sizes that open dimensions have in runs; those of other dimensions may be any.
+    pub ranges: &'a Ranges,
+    /// Shapes that are frequent, and how frequent they are.
+    pub frequent: &'a [(BTreeMap<String, u64>, u64)],
     /// Limits of each process that runs the model.
     pub limits: ChildLimits<'a>,
-}
-
-/// Settings of sessions and runs that need a plan of their own.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-pub struct ArenaCase {
-    /// Values of symbolic dimensions.
-    pub dims: BTreeMap<String, u64>,
-    /// Threads within one node (`intra_op_num_threads`).
-    pub threads: usize,
 }
 
 /// A plan that was written, and what was measured of it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ArenaPlanned {
-    /// The plans (`remat.arena.plan`).
+    /// The plan (`remat.arena.plan`).
     pub file: PathBuf,
     /// The library (`register_custom_ops_library`).
     pub library: PathBuf,
-    /// Size of the largest block in bytes.
-    pub block_bytes: u64,
-    /// Most bytes of the heap that a run takes beside its block.
-    pub outside_bytes: u64,
-    /// Most bytes of files that a run reads into memory, the code of kernels for the most part, as measured without a plan.
-    pub code_bytes: u64,
-    /// Growth of resident memory in the first run at most, where the system says it.
-    pub resident_first_bytes: Option<u64>,
-    /// The same in later runs.
-    pub resident_later_bytes: Option<u64>,
-    /// What holds in each of the settings.
-    pub cases: Vec<ArenaCaseReport>,
-}
-
-/// What holds in some settings.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct ArenaCaseReport {
-    /// The settings.
-    #[serde(flatten)]
-    pub case: ArenaCase,
+    /// The sizes of open dimensions that it is made for, as `--shapes` takes them.
+    pub shapes: BTreeMap<String, String>,
+    /// The most bytes that a run takes with any of them, block and what is outside: where ranges are stated.
+    pub peak_bound_bytes: Option<u64>,
+    /// The largest number of threads within a node that it is made for.
+    pub threads: u64,
     /// Buffers of a run.
     pub buffers: usize,
+    /// Buffers of which only a bound of their size is known.
+    pub bounded_buffers: usize,
+    /// Shapes that were recorded.
+    pub recorded_shapes: usize,
+    /// Shapes with which the file was run with the plan and the original without: all outputs had the same bits.
+    pub compared_shapes: usize,
+    /// Buffers in these runs that no plan foresaw, or whose place was taken: the heap has them.
+    pub missed_buffers: u64,
+    /// At the sizes at which memory was measured.
+    #[serde(flatten)]
+    pub measured: ArenaMeasured,
+    /// Other shapes: the frequent ones, and the largest where ranges are stated.
+    pub at: Vec<ArenaAt>,
+}
+
+/// What was measured at one shape.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ArenaMeasured {
+    /// Sizes of the open dimensions.
+    pub dims: BTreeMap<String, u64>,
     /// Most bytes that the buffers need at one time: no block is smaller.
     pub load_bytes: u64,
     /// Size of the block in bytes.
@@ -98,6 +119,17 @@ pub struct ArenaCaseReport {
     pub resident_later_bytes: Option<u64>,
 }
 
+/// What a plan says of a shape.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ArenaAt {
+    /// Sizes of the open dimensions.
+    pub dims: BTreeMap<String, u64>,
+    /// Most bytes that the buffers need at one time.
+    pub load_bytes: u64,
+    /// Size of the block in bytes.
+    pub block_bytes: u64,
+}
+
 /// Share of the predicted growth of a process, as a divisor, and bytes that the measured one may lie above it.
 const TOLERANCE_SHARE: u64 = 50;
 const TOLERANCE_BYTES: u64 = 1 << 20;
@@ -107,28 +139,23 @@ impl ArenaPlanned {
     /// and the code of kernels.
     #[must_use]
     pub fn exceeded(&self) -> Option<ArenaPlanError> {
-        let exceeded = |case: &ArenaCaseReport| {
-            let predicted = case.block_bytes + case.outside_bytes + case.code_bytes;
-            let most = predicted + predicted / TOLERANCE_SHARE + TOLERANCE_BYTES;
-            let runs = [
-                (case.resident_first_bytes, "first"),
-                (case.resident_later_bytes, "later"),
-            ];
-            runs.into_iter().find_map(|(measured, runs)| {
-                let measured = measured.filter(|&measured| measured > most)?;
-                Some(ArenaPlanError::Grows {
-                    predicted,
-                    measured,
-                    runs,
-                })
+        let found = &self.measured;
+        let predicted = found.block_bytes + found.outside_bytes + found.code_bytes;
+        let most = predicted + predicted / TOLERANCE_SHARE + TOLERANCE_BYTES;
+        let runs = [
+            (found.resident_first_bytes, "first"),
+            (found.resident_later_bytes, "later"),
+        ];
+        runs.into_iter().find_map(|(measured, runs)| {
+            let measured = measured.filter(|&measured| measured > most)?;
+            Some(ArenaPlanError::Grows {
+                predicted,
+                measured,
+                runs,
             })
-        };
-        self.cases.iter().find_map(exceeded)
+        })
     }
 }
-
-/// How many more sessions are recorded to find out why one did not follow its plan.
-const OTHER_SESSIONS: usize = 3;
 
 /// Where the plans of a model file lie.
 #[must_use]
@@ -144,14 +171,14 @@ pub fn arena_library_path(model: &Path) -> PathBuf {
     model.with_file_name(LIBRARY_NAME)
 }
 
-/// Plans the memory of a file that is written already, and writes plans and library beside it.
+/// Plans the memory of a file that is written already, and writes plan and library beside it.
 ///
-/// A run of each case is recorded, its buffers are placed, and the file runs with the plans: every buffer has to lie where it is planned, and
-/// the outputs have to have the bits that they have without plans, and those of the original. Of `control` count the seed, the observer, the
-/// flag to cancel, and the deadline for placing: the runs themselves are what they are.
+/// Runs are recorded at several shapes and numbers of threads, and the file runs with the plan at these and others: buffers have to lie where
+/// they are planned, and the outputs have to have the bits of the original without a plan. Of `control` count the seed, the observer, the flag
+/// to cancel, and the deadline, by which no shape is begun: the runs themselves are what they are.
 ///
 /// # Errors
-/// [`ArenaPlanError::NotFollowed`] if a run does not follow its plan, [`ArenaPlanError::NoLibrary`] if this program has no library,
+/// [`ArenaPlanError::NotFollowed`] if runs do not follow their plan, [`ArenaPlanError::NoLibrary`] if this program has no library,
 /// [`ArenaPlanError::Runtime`] if the model does not run.
 pub fn plan_arena(
     request: &ArenaPlanRequest<'_>,
@@ -166,181 +193,345 @@ pub fn plan_arena(
     if std::fs::read(&library).ok().as_deref() != Some(content) {
         remat_files::write(&library, content).map_err(|error| unwritten(&library, &error))?;
     }
-    let library = std::path::absolute(&library).map_err(|error| unwritten(&library, &error))?;
-    let runner = host.runner(request.limits);
-    let record = |case: &ArenaCase| {
-        tell(control, "a run is recorded");
-        let recording = record(&runner, request.model, &request.settings(case, &library, None))?;
-        Ok((case.threads, recording))
-    };
-    let recorded: Result<Vec<(usize, Recording)>, RuntimeError> = request.cases.iter().map(record).collect();
-    tell(control, "the buffers are placed");
-    let plans = plans(&recorded?, control)?;
-    let mut file = ArenaPlanFile {
-        model: hash(request.model)?,
-        runtime: host.version.clone(),
-        level: request.level.to_string(),
-        plans: Vec::new(),
-    };
-    for plan in plans.iter().flatten() {
-        // The first run differs from later ones where kernels set something up.
-        if !file.plans.contains(plan) {
-            file.plans.push(plan.clone());
-        }
-    }
     let scratch = scratch_folder()?;
-    let tried = scratch.path().join("plans.arena");
-    let text = file.to_string();
-    let bytes = text.len() as u64;
-    if bytes > MOST_FILE_BYTES {
-        return Err(ArenaPlanError::TooLarge {
-            bytes,
-            most: MOST_FILE_BYTES,
-        });
-    }
-    remat_files::write(&tried, &text).map_err(|error| unwritten(&tried, &error))?;
-    let mut cases = Vec::new();
-    // The last run counts.
-    let lasting = request
-        .cases
-        .iter()
-        .zip(&plans)
-        .filter_map(|(case, plans)| Some((case, plans.last()?)));
-    for (case, plan) in lasting {
-        tell(control, "the plan is replayed");
-        let measured = replay(request, case, &library, &tried, &runner).map_err(|error| match error {
-            ArenaPlanError::NotFollowed { .. } if is_other_each_time(request, case, &library, &runner, plan) => {
-                ArenaPlanError::OtherOrder
-            }
-            error => error,
-        })?;
-        let (measured, code_bytes) = measured;
-        cases.push(report(case, plan, &measured, code_bytes));
-    }
-    let path = arena_plan_path(request.model);
-    remat_files::write(&path, &text).map_err(|error| unwritten(&path, &error))?;
-    let most = |bytes: fn(&ArenaCaseReport) -> Option<u64>| cases.iter().filter_map(bytes).max();
-    Ok(ArenaPlanned {
-        block_bytes: most(|case| Some(case.block_bytes)).unwrap_or(0),
-        outside_bytes: most(|case| Some(case.outside_bytes)).unwrap_or(0),
-        code_bytes: most(|case| Some(case.code_bytes)).unwrap_or(0),
-        resident_first_bytes: most(|case| case.resident_first_bytes),
-        resident_later_bytes: most(|case| case.resident_later_bytes),
-        file: path,
-        library,
-        cases,
-    })
+    let planner = Planner {
+        request,
+        runner: host.runner(request.limits),
+        library: std::path::absolute(&library).map_err(|error| unwritten(&library, &error))?,
+        tried: scratch.path().join("plan.arena"),
+        control,
+        empty: ArenaPlanFile {
+            model: hash(request.model)?,
+            runtime: host.version.clone(),
+            level: request.level.to_string(),
+            dims: Vec::new(),
+            derived: Vec::new(),
+            plans: Vec::new(),
+        },
+    };
+    planner.plan()
 }
 
-impl ArenaPlanRequest<'_> {
+/// What all steps of planning need.
+struct Planner<'a> {
+    request: &'a ArenaPlanRequest<'a>,
+    runner: Runner<'a>,
+    library: PathBuf,
+    /// Where a plan lies while it is tried.
+    tried: PathBuf,
+    control: &'a SolveControl<'a>,
+    /// The file without plans.
+    empty: ArenaPlanFile,
+}
+
+impl Planner<'_> {
+    fn plan(&self) -> Result<ArenaPlanned, ArenaPlanError> {
+        let (recorded, mut recordings) = self.recordings()?;
+        let mut samples = Samples::new(self.request, &recorded);
+        let (mut file, mut compared);
+        let mut rounds = 0;
+        loop {
+            file = self.fitted(&mut samples, &recordings)?;
+            let text = self.write(&file)?;
+            compared = self.compared(&samples, &file)?;
+            rounds += 1;
+            let missed = compared.planned.map_or(0, |figures| figures.missed + figures.refused);
+            if missed == 0 || rounds >= ROUNDS || samples.ranges.is_empty() {
+                return self.report(&samples, &file, &text, &compared, &recordings);
+            }
+            // What did not follow the plan is recorded.
+            let shapes = compared.compared.iter().map(|found| found.dims.clone()).collect();
+            let more = self.record(
+                1,
+                RecordOptions {
+                    others: shapes,
+                    ..self.options(false)
+                },
+            )?;
+            recordings.push(Recordings {
+                threads: 1,
+                shapes: more.recordings,
+            });
+            samples.vary();
+        }
+    }
+
+    /// What is recorded with one thread, and all recordings.
+    fn recordings(&self) -> Result<(Recorded, Vec<Recordings>), ArenaPlanError> {
+        tell(self.control, "runs are recorded");
+        let frequent = self.request.frequent.iter().map(|(dims, _)| dims.clone()).collect();
+        let recorded = self.record(
+            1,
+            RecordOptions {
+                others: frequent,
+                ..self.options(true)
+            },
+        )?;
+        let mut all = vec![Recordings {
+            threads: 1,
+            shapes: recorded.recordings.clone(),
+        }];
+        // Small shapes, and that of the settings with the most threads only: it may take long.
+        let small = recorded
+            .recordings
+            .iter()
+            .skip(1)
+            .step_by(SMALL_SHAPES)
+            .map(|one| one.dims.clone());
+        let small: Vec<BTreeMap<String, u64>> = small.take(SMALL_SHAPES).collect();
+        let with = |threads: u64| -> Result<Recordings, ArenaPlanError> {
+            let mut settings = self.settings(usize::try_from(threads).unwrap_or(1), None);
+            let mut others = small.clone();
+            if threads != THREAD_COUNTS[1] && !others.is_empty() {
+                settings.dims = others.remove(0);
+            }
+            let options = RecordOptions {
+                others,
+                ..self.options(false)
+            };
+            Ok(Recordings {
+                threads,
+                shapes: record(&self.runner, self.request.model, &settings, &options)?.recordings,
+            })
+        };
+        for threads in THREAD_COUNTS {
+            all.push(with(threads)?);
+        }
+        if fit::depends_on_threads(&all) {
+            for threads in MORE_THREAD_COUNTS {
+                all.push(with(threads)?);
+            }
+        }
+        Ok((recorded, all))
+    }
+
+    fn options(&self, walks: bool) -> RecordOptions {
+        let left = self
+            .control
+            .deadline
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        RecordOptions {
+            ranges: self.request.ranges.clone(),
+            walks,
+            others: Vec::new(),
+            least: LEAST_SHAPES,
+            time: left.map(|left| left / 4),
+        }
+    }
+
+    fn record(&self, threads: u64, options: RecordOptions) -> Result<Recorded, ArenaPlanError> {
+        let settings = self.settings(usize::try_from(threads).unwrap_or(1), None);
+        Ok(record(&self.runner, self.request.model, &settings, &options)?)
+    }
+
+    /// The plan that the recordings say, for ranges that no machine's memory limits.
+    fn fitted(&self, samples: &mut Samples, recordings: &[Recordings]) -> Result<ArenaPlanFile, ArenaPlanError> {
+        tell(self.control, "the buffers are placed");
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+        let threads = OpenDim {
+            name: THREADS.to_owned(),
+            least: 1,
+            most: cores.max(MOST_THREADS),
+        };
+        let mut file = plans(self.empty.clone(), samples.open(), threads, recordings);
+        while Plans::new(&file).block_bytes() > MOST_UNSTATED_BYTES && samples.narrow(self.request.ranges) {
+            for (dim, narrow) in file.dims.iter_mut().zip(samples.open()) {
+                *dim = narrow;
+            }
+        }
+        let threads = file.dims.len() > samples.open().len();
+        let sizes =
+            |dims: &BTreeMap<String, u64>| samples.sizes(dims).into_iter().chain(threads.then_some(1)).collect();
+        let shapes: Vec<Vec<u64>> = samples.to_place().iter().map(sizes).collect();
+        orders::ordered(file, &shapes, self.control)
+    }
+
+    fn write(&self, file: &ArenaPlanFile) -> Result<String, ArenaPlanError> {
+        let text = file.to_string();
+        let bytes = text.len() as u64;
+        if bytes > MOST_FILE_BYTES {
+            return Err(ArenaPlanError::TooLarge {
+                bytes,
+                most: MOST_FILE_BYTES,
+            });
+        }
+        remat_files::write(&self.tried, &text).map_err(|error| unwritten(&self.tried, &error))?;
+        Ok(text)
+    }
+
+    /// The file with its plan beside the original without, at several shapes.
+    fn compared(&self, samples: &Samples, file: &ArenaPlanFile) -> Result<SizesCompared, ArenaPlanError> {
+        tell(self.control, "the plan is followed");
+        let plans = Plans::new(file);
+        let available = available_bytes().map_or(u64::MAX, |bytes| bytes / 4);
+        let fits = |dims: &BTreeMap<String, u64>| {
+            let mut sizes = samples.sizes(dims);
+            sizes.resize(file.dims.len(), 1);
+            plans
+                .shape(0, &sizes)
+                .is_none_or(|shape| shape.block_bytes() <= available)
+        };
+        let shapes: Vec<BTreeMap<String, u64>> = samples.to_compare().into_iter().filter(fits).collect();
+        let left = self.options(false).time;
+        let options = CompareSizes {
+            sizes: Sizes::These { shapes, time: left },
+            seed: SEED,
+            arena_library: self.settings(1, Some(&self.tried)).arena_library,
+        };
+        let exact = self.without_library(1, SessionSettings::exact(self.request.level));
+        let base = self.request.original.unwrap_or(self.request.model);
+        let compared = compare_sizes(&self.runner, (base, self.request.model), &exact, options)?;
+        for found in &compared.compared {
+            let dims = found.dims.clone();
+            match &found.outcome {
+                SizeOutcome::Same => {}
+                SizeOutcome::OtherBits(output) | SizeOutcome::OtherForm(output) => {
+                    return Err(ArenaPlanError::OutputDiffers {
+                        output: output.clone(),
+                        dims,
+                    });
+                }
+                SizeOutcome::Fails(why) => {
+                    return Err(ArenaPlanError::Fails { why: why.clone(), dims });
+                }
+            }
+        }
+        Ok(compared)
+    }
+
     /// What a user sets, beside the number of threads.
-    fn settings(&self, case: &ArenaCase, library: &Path, plan: Option<&Path>) -> SessionSettings {
+    fn settings(&self, threads: usize, plan: Option<&Path>) -> SessionSettings {
         SessionSettings {
             arena_library: Some(ArenaLibrary {
-                library: library.to_owned(),
+                library: self.library.clone(),
                 plan: plan.map(Path::to_owned),
                 keeps_pattern: false,
             }),
-            ..self.without_library(case, SessionSettings::stock())
+            ..self.without_library(threads, SessionSettings::stock())
         }
     }
 
-    fn without_library(&self, case: &ArenaCase, settings: SessionSettings) -> SessionSettings {
+    fn without_library(&self, threads: usize, settings: SessionSettings) -> SessionSettings {
         SessionSettings {
-            level: self.level,
-            dims: case.dims.clone(),
-            threads: case.threads,
+            level: self.request.level,
+            dims: self.request.dims.clone(),
+            threads,
             ..settings
         }
     }
-}
 
-/// Whether a session that is loaded anew allocates other buffers than those of `plan`, which one before it allocated.
-fn is_other_each_time(
-    request: &ArenaPlanRequest<'_>,
-    case: &ArenaCase,
-    library: &Path,
-    runner: &Runner<'_>,
-    plan: &ArenaPlan,
-) -> bool {
-    let planned = || plan.buffers.iter().map(|buffer| (buffer.bytes, buffer.first));
-    let sessions = (0..OTHER_SESSIONS).filter_map(|_| {
-        let settings = request.settings(case, library, None);
-        record(runner, request.model, &settings).ok()
-    });
-    sessions.into_iter().any(|recorded| {
-        let last = recorded.runs.last();
-        last.is_some_and(|run| {
-            !run.buffers
-                .iter()
-                .map(|buffer| (buffer.bytes, buffer.first))
-                .eq(planned())
-        })
-    })
-}
-
-/// Runs the file with the plans, and checks that it follows them and computes what it computes without them. How many bytes of code it reads
-/// without them comes with that.
-fn replay(
-    request: &ArenaPlanRequest<'_>,
-    case: &ArenaCase,
-    library: &Path,
-    plan: &Path,
-    runner: &Runner<'_>,
-) -> Result<(Measurement, u64), ArenaPlanError> {
-    let options = MeasureOptions {
-        runs: LATER_RUNS,
-        seeds: vec![SEED],
-        time: None,
-    };
-    let exact = request.without_library(case, SessionSettings::exact(request.level));
-    let without = measure(runner, request.model, &exact, &options)?;
-    let measured = measure(
-        runner,
-        request.model,
-        &request.settings(case, library, Some(plan)),
-        &options,
-    )?;
-    if let Some((_, output)) = without.first_difference(&measured) {
-        return Err(ArenaPlanError::OutputDiffers(output.to_owned()));
-    }
-    if let Some(original) = request.original {
-        let bits = MeasureOptions {
-            runs: 1,
-            time: Some(Duration::ZERO),
-            ..options
+    /// The plan is measured, and written beside the model.
+    fn report(
+        &self,
+        samples: &Samples,
+        file: &ArenaPlanFile,
+        text: &str,
+        compared: &SizesCompared,
+        recordings: &[Recordings],
+    ) -> Result<ArenaPlanned, ArenaPlanError> {
+        let plans = Plans::new(file);
+        // The last run of the first shape is what runs are in the long run.
+        let lasting = recordings
+            .first()
+            .and_then(|all| all.shapes.first())
+            .and_then(|shape| shape.runs.last());
+        let lasting = lasting.map_or(0, |run| {
+            let is_it = |plan: &remat_onnxruntime_arena::ArenaPlan| fit::is_of(plan, run);
+            file.plans.iter().position(is_it).unwrap_or(0)
+        });
+        let at = |dims: &BTreeMap<String, u64>| {
+            let mut sizes = samples.sizes(dims);
+            sizes.resize(file.dims.len(), 1);
+            let shape = plans.shape(lasting, &sizes)?;
+            Some(ArenaAt {
+                dims: samples.named(dims),
+                load_bytes: shape.load_bytes(&plans),
+                block_bytes: shape.block_bytes(),
+            })
         };
-        let original = measure(runner, original, &exact, &bits)?;
-        if let Some((_, output)) = original.first_difference(&measured) {
-            let (dims, threads) = (case.dims.clone(), case.threads);
-            let output = output.to_owned();
-            return Err(ArenaPlanError::NotAsOriginal { output, dims, threads });
-        }
+        let planned = at(self.request.dims);
+        let measured = self.measured(samples.named(self.request.dims), planned.as_ref(), recordings)?;
+        let path = arena_plan_path(self.request.model);
+        remat_files::write(&path, text).map_err(|error| unwritten(&path, &error))?;
+        let is_stated = samples.ranges.names().all(|name| self.request.ranges.has(name));
+        let buffers = file.plans.get(lasting).map_or(&[][..], |plan| plan.buffers.as_slice());
+        let outside_bytes = measured.outside_bytes;
+        Ok(ArenaPlanned {
+            file: path,
+            library: self.library.clone(),
+            shapes: samples.stated(),
+            peak_bound_bytes: is_stated.then(|| plans.block_bytes().saturating_add(outside_bytes)),
+            threads: MOST_THREADS,
+            buffers: buffers.len(),
+            bounded_buffers: buffers.iter().filter(|buffer| !buffer.is_exact).count(),
+            recorded_shapes: recordings.first().map_or(0, |all| all.shapes.len()),
+            compared_shapes: compared.compared.len(),
+            missed_buffers: compared.planned.map_or(0, |figures| figures.missed + figures.refused),
+            measured,
+            at: samples.to_report(self.request).iter().filter_map(at).collect(),
+        })
     }
-    match measured.planned {
-        Some(figures) if figures.missed == 0 && figures.refused == 0 && figures.placed > 0 => {
-            let code_bytes = without.resident.map_or(0, |resident| resident.files);
-            Ok((measured, code_bytes))
-        }
-        figures => Err(ArenaPlanError::NotFollowed {
-            missed: figures.map_or(0, |figures| figures.missed),
-            refused: figures.map_or(0, |figures| figures.refused),
-            placed: figures.map_or(0, |figures| figures.placed),
-        }),
-    }
-}
 
-fn report(case: &ArenaCase, plan: &ArenaPlan, measured: &Measurement, code_bytes: u64) -> ArenaCaseReport {
-    let most = |peaks: &Peaks| peaks.first.max(peaks.steady.unwrap_or(0));
-    ArenaCaseReport {
-        case: case.clone(),
-        buffers: plan.buffers.len(),
-        load_bytes: plan.load(),
-        block_bytes: plan.block_bytes,
-        outside_bytes: measured.peaks.as_ref().map_or(0, most),
-        code_bytes,
-        resident_first_bytes: measured.resident.map(|resident| resident.first),
-        resident_later_bytes: measured.resident.and_then(|resident| resident.later),
+    /// Runs at the sizes of the settings, without the plan and with it: every buffer has to lie where it is planned.
+    fn measured(
+        &self,
+        dims: BTreeMap<String, u64>,
+        planned: Option<&ArenaAt>,
+        recordings: &[Recordings],
+    ) -> Result<ArenaMeasured, ArenaPlanError> {
+        tell(self.control, "the plan is measured");
+        let options = MeasureOptions {
+            runs: LATER_RUNS,
+            seeds: vec![SEED],
+            time: None,
+        };
+        let exact = self.without_library(1, SessionSettings::exact(self.request.level));
+        let without = measure(&self.runner, self.request.model, &exact, &options)?;
+        let settings = self.settings(1, Some(&self.tried));
+        let measured = measure(&self.runner, self.request.model, &settings, &options)?;
+        if let Some((_, output)) = without.first_difference(&measured) {
+            let (output, dims) = (output.to_owned(), dims);
+            return Err(ArenaPlanError::OutputDiffers { output, dims });
+        }
+        let figures = measured.planned;
+        if !figures.is_some_and(|figures| figures.missed == 0 && figures.refused == 0 && figures.placed > 0) {
+            let count = |of: fn(&ArenaFigures) -> u64| figures.as_ref().map_or(0, of);
+            return Err(match self.is_other_each_time(recordings) {
+                true => ArenaPlanError::OtherOrder,
+                false => ArenaPlanError::NotFollowed {
+                    missed: count(|figures| figures.missed),
+                    refused: count(|figures| figures.refused),
+                    placed: count(|figures| figures.placed),
+                },
+            });
+        }
+        let most = |peaks: &Peaks| peaks.first.max(peaks.steady.unwrap_or(0));
+        let of = |measured: &Measurement| measured.peaks.as_ref().map_or(0, most);
+        Ok(ArenaMeasured {
+            dims,
+            load_bytes: planned.map_or(0, |at| at.load_bytes),
+            block_bytes: planned.map_or(0, |at| at.block_bytes),
+            outside_bytes: of(&measured),
+            code_bytes: without.resident.map_or(0, |resident| resident.files),
+            resident_first_bytes: measured.resident.map(|resident| resident.first),
+            resident_later_bytes: measured.resident.and_then(|resident| resident.later),
+        })
+    }
+
+    /// Whether a session that is loaded anew allocates other buffers than the first one did.
+    fn is_other_each_time(&self, recordings: &[Recordings]) -> bool {
+        let last = |shapes: &[Recording]| shapes.first().and_then(|shape| shape.runs.last()).cloned();
+        let first = recordings.first().and_then(|all| last(&all.shapes));
+        (0..OTHER_SESSIONS).any(|_| {
+            let other = self.record(
+                1,
+                RecordOptions {
+                    least: 1,
+                    ..self.options(false)
+                },
+            );
+            other.is_ok_and(|other| last(&other.recordings) != first)
+        })
     }
 }
 

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use remat_onnxruntime_arena::LIBRARY;
 use remat_onnxruntime_run::{
-    ArenaLibrary, ChildLimits, ExtendStrategy, Host, MeasureOptions, Measurement, OptimizationLevel, RecordedRun,
-    Runner, SessionSettings, SharedArena, measure, record,
+    ArenaLibrary, ChildLimits, ExtendStrategy, Host, MeasureOptions, Measurement, OptimizationLevel, RecordOptions,
+    RecordedRun, Runner, SessionSettings, SharedArena, measure, record,
 };
 use remat_onnxruntime_sim::{
     ArenaSettings, BufferLife, Growth, RegionOrder, Replayed, lowest_first_region, most_bytes, replay,
@@ -159,7 +159,12 @@ impl SettingsRequest<'_> {
             }),
             ..self.settings()
         };
-        Ok(record(runner, self.model, &settings)?.runs)
+        let recorded = record(runner, self.model, &settings, &RecordOptions::default())?;
+        Ok(recorded
+            .recordings
+            .into_iter()
+            .flat_map(|recording| recording.runs)
+            .collect())
     }
 
     fn measure(&self, runner: &Runner<'_>, options: &SettingOptions) -> Result<Measurement, ArenaPlanError> {

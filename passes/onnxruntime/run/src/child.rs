@@ -33,19 +33,16 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> std::io::Result
         Task::CompareBits { base, other, seed } => {
             json(&runtime.and_then(|r| compare_bits_here(&r, base, other, settings, *seed)))
         }
-        Task::CompareSizes {
-            base,
-            other,
-            fixed,
-            seed,
-        } => json(&runtime.and_then(|r| compare_sizes_here(&r, (base, other), settings, fixed, *seed))),
+        Task::CompareSizes { base, other, options } => {
+            json(&runtime.and_then(|r| compare_sizes_here(&r, (base, other), settings, options)))
+        }
         Task::Profile {
             model,
             runs,
             seed,
             given,
         } => json(&runtime.and_then(|r| profile_here(&r, model, settings, *runs, *seed, given))),
-        Task::Record { model } => json(&runtime.and_then(|r| record_here(&r, model, settings))),
+        Task::Record { model, options } => json(&runtime.and_then(|r| record_here(&r, model, settings, options))),
         Task::Version => json(&runtime.map(|r| r.version().to_owned())),
         Task::Optimize { model, out } => json(&runtime.and_then(|r| optimize_here(&r, model, settings.level, out))),
     }?;

@@ -120,8 +120,23 @@ pub(crate) fn seeded(name: &str, ty: &ValueType, dims: &BTreeMap<String, u64>, s
     Ok(tensor)
 }
 
+/// What the dimensions of an input are called that the model leaves open.
+pub(crate) fn open_dims(name: &str, ty: &ValueType) -> Vec<String> {
+    let ValueType::Tensor {
+        shape,
+        dimension_symbols,
+        ..
+    } = ty
+    else {
+        return Vec::new();
+    };
+    let dims = shape.iter().zip(dimension_symbols.iter()).enumerate();
+    let open = dims.filter(|(_, (dim, _))| **dim < 0);
+    open.map(|(axis, (_, symbol))| dim_name(name, axis, symbol)).collect()
+}
+
 /// What a dimension of an input is called that the model leaves open.
-pub(crate) fn dim_name(input: &str, axis: usize, symbol: &str) -> String {
+fn dim_name(input: &str, axis: usize, symbol: &str) -> String {
     match symbol {
         "" => format!("{input}[{axis}]"),
         symbol => symbol.to_owned(),

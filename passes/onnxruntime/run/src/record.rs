@@ -1,19 +1,22 @@
-//! The buffers of a run, as the runtime allocates and frees them.
+//! The buffers of runs, as the runtime allocates and frees them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
+use remat_formula::Ranges;
 use remat_onnxruntime_arena::RecordedEvent;
 use serde::{Deserialize, Serialize};
 
 use crate::planned::{ArenaLibrary, Loaded};
 use crate::runner::{Runner, Task};
+use crate::walk::{Dims, complete_ranges, walk};
 use crate::{Runtime, RuntimeError, SessionSettings};
 
 /// Seed of the inputs.
 const SEED: u64 = 0;
-/// The runs that are recorded: kernels may set up something in the first one.
-const RUNS: usize = 3;
+/// The runs of the first shape that are recorded: kernels may set up something in the first one.
+const FIRST_RUNS: usize = 2;
 
 /// A buffer of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -37,22 +40,57 @@ pub struct RecordedRun {
     pub threads: usize,
 }
 
-/// Runs of a model that were recorded.
+/// Runs of one shape that were recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Recording {
+    /// The sizes of the dimensions that the model leaves open.
+    pub dims: Dims,
     /// Name and shape of every input.
     pub inputs: Vec<(String, Vec<i64>)>,
-    /// The runs, one after the other.
+    /// The runs, one after the other: several of the first shape, one of each other.
     pub runs: Vec<RecordedRun>,
 }
 
-/// Runs a model in a process of its own, and records what the runtime allocates in each run. `settings` name the arena library.
+/// What a session does at several shapes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Recorded {
+    /// The dimensions that the model leaves open: its names for them, or `INPUT[AXIS]`.
+    pub open: BTreeSet<String>,
+    /// The shapes that were run, in their order.
+    pub recordings: Vec<Recording>,
+    /// Shapes with which the model does not run, and the words of the runtime.
+    pub failed: Vec<(Dims, String)>,
+}
+
+/// At which shapes runs are recorded.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct RecordOptions {
+    /// Sizes of the dimensions that the model leaves open; [`complete_ranges`] says those of others.
+    pub ranges: Ranges,
+    /// Whether runs of more shapes are recorded than of that of the settings, and others.
+    pub walks: bool,
+    /// Shapes that are run after those that tell how the dimensions go together.
+    pub others: Vec<Dims>,
+    /// So many shapes are run in any case.
+    pub least: usize,
+    /// No other one is begun when those after the first have taken so long.
+    pub time: Option<Duration>,
+}
+
+/// Runs a model in a process of its own, in one session, and records what the runtime allocates in each run: first with the sizes of the
+/// settings, then with others. `settings` name the arena library.
 ///
 /// # Errors
 /// [`RuntimeError`]; [`RuntimeError::ArenaLibrary`] if the library cannot be loaded.
-pub fn record(runner: &Runner<'_>, model: &Path, settings: &SessionSettings) -> Result<Recording, RuntimeError> {
+pub fn record(
+    runner: &Runner<'_>,
+    model: &Path,
+    settings: &SessionSettings,
+    options: &RecordOptions,
+) -> Result<Recorded, RuntimeError> {
     let task = Task::Record {
         model: model.to_owned(),
+        options: options.clone(),
     };
     runner.ask(settings, task)
 }
@@ -62,22 +100,81 @@ pub(crate) fn record_here(
     runtime: &Runtime,
     model: &Path,
     settings: &SessionSettings,
-) -> Result<Recording, RuntimeError> {
+    options: &RecordOptions,
+) -> Result<Recorded, RuntimeError> {
     let mut loaded = runtime.open(model, settings)?;
     let library = ArenaLibrary::loaded(settings)?;
+    let mut recorded = Recorded {
+        open: loaded.open_dims(),
+        recordings: Vec::new(),
+        failed: Vec::new(),
+    };
+    let first: Dims = recorded
+        .open
+        .iter()
+        .map(|name| (name.clone(), settings.dims.get(name).copied().unwrap_or(1)))
+        .collect();
+    let ranges = complete_ranges(&options.ranges, &recorded.open, &first);
+    let mut start = Instant::now();
+    let mut error = None;
+    let mut run = |shape: &Dims| {
+        let is_first = recorded.recordings.is_empty();
+        let ran = recorded.recordings.len() + recorded.failed.len();
+        if ran >= options.least.max(1) && options.time.is_some_and(|most| start.elapsed() >= most) {
+            return None;
+        }
+        let mut dims = settings.dims.clone();
+        dims.extend(shape.clone());
+        loaded.set_dims(dims.clone());
+        let runs = if is_first { FIRST_RUNS } else { 1 };
+        match runs_of(&mut loaded, &library, runs) {
+            Ok((inputs, runs)) => recorded.recordings.push(Recording { dims, inputs, runs }),
+            Err(failure) if is_first => {
+                error = Some(failure);
+                return None;
+            }
+            Err(failure) => {
+                recorded.failed.push((dims, failure.to_string()));
+                return Some(false);
+            }
+        }
+        if is_first {
+            start = Instant::now();
+        }
+        Some(true)
+    };
+    if options.walks {
+        walk(&ranges, &first, &mut run);
+    } else {
+        run(&first);
+    }
+    for other in &options.others {
+        if run(other).is_none() {
+            break;
+        }
+    }
+    error.map_or(Ok(recorded), Err)
+}
+
+/// Names and shapes of the inputs, and some runs on them.
+#[expect(clippy::type_complexity, reason = "names and shapes")]
+fn runs_of(
+    loaded: &mut crate::session::Loaded,
+    library: &Loaded,
+    runs: usize,
+) -> Result<(Vec<(String, Vec<i64>)>, Vec<RecordedRun>), RuntimeError> {
     let feed = loaded.seeded(SEED)?;
     let inputs = feed.iter().map(|(name, value)| (name.clone(), value.shape().to_vec()));
     let inputs = inputs.collect();
-    library.events();
-    let mut runs = Vec::new();
-    for _ in 0..RUNS {
-        let outputs = loaded.run(&feed)?;
-        runs.push(run_of(&library.events()));
-        drop(outputs);
-        // What is freed now belongs to no run.
+    let mut all = Vec::new();
+    for _ in 0..runs {
+        // What is freed between runs belongs to none.
         library.events();
+        let outputs = loaded.run(&feed)?;
+        all.push(run_of(&library.events()));
+        drop(outputs);
     }
-    Ok(Recording { inputs, runs })
+    Ok((inputs, all))
 }
 
 impl ArenaLibrary {

@@ -20,6 +20,12 @@ pub struct Resident {
     pub files: u64,
 }
 
+/// Bytes that a process can take now without pushing others out, where the system says it.
+#[must_use]
+pub fn available_bytes() -> Option<u64> {
+    kilobytes("/proc/meminfo", "MemAvailable:")
+}
+
 /// The high-water mark of resident memory; on Linux, where the process may reset it.
 pub(crate) struct ResidentMeter {
     before: u64,
@@ -62,8 +68,12 @@ fn reset() -> Option<()> {
 
 /// A figure of this process in bytes.
 fn status(name: &str) -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    kilobytes("/proc/self/status", name)
+}
+
+fn kilobytes(file: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib << 10)
 }

@@ -4,7 +4,6 @@
 //! standard input and answers with one line of JSON on its standard output. A crash of the child, for want of memory or in a kernel,
 //! is an error with the last line that it wrote on its error stream; it never takes the program down.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::inputs::StoredTensor;
 use crate::process::{self, ChildCommand, ChildLimits, Ended};
-use crate::{MeasureOptions, PairOptions, RuntimeError, SessionSettings};
+use crate::{CompareSizes, MeasureOptions, PairOptions, RecordOptions, RuntimeError, SessionSettings};
 
 /// What every answer starts with; other lines on the child's standard output are somebody else's words.
 pub(crate) const ANSWER: &str = "remat-answer ";
@@ -60,8 +59,7 @@ pub(crate) enum Task {
     CompareSizes {
         base: PathBuf,
         other: PathBuf,
-        fixed: BTreeSet<String>,
-        seed: u64,
+        options: CompareSizes,
     },
     Optimize {
         model: PathBuf,
@@ -76,6 +74,7 @@ pub(crate) enum Task {
     /// The allocations of some runs.
     Record {
         model: PathBuf,
+        options: RecordOptions,
     },
     /// Only the library is loaded.
     Version,
@@ -88,7 +87,7 @@ impl Task {
             Self::Measure { model, .. }
             | Self::Optimize { model, .. }
             | Self::Profile { model, .. }
-            | Self::Record { model } => Some(model),
+            | Self::Record { model, .. } => Some(model),
             Self::CompareTime { other, .. } | Self::CompareBits { other, .. } | Self::CompareSizes { other, .. } => {
                 Some(other)
             }

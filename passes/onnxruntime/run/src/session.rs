@@ -1,6 +1,6 @@
 //! The runtime, and a model loaded in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ort::environment::Environment;
@@ -190,6 +190,14 @@ impl Loaded {
     /// Has later inputs that are made up be of these sizes.
     pub(crate) fn set_dims(&mut self, dims: BTreeMap<String, u64>) {
         self.dims = dims;
+    }
+
+    /// Names of the dimensions that the inputs leave open: the model's, or `INPUT[AXIS]`.
+    pub(crate) fn open_dims(&self) -> BTreeSet<String> {
+        let inputs = self.session.inputs().iter();
+        inputs
+            .flat_map(|input| inputs::open_dims(input.name(), input.dtype()))
+            .collect()
     }
 
     /// Names of the outputs, in the order of the signature.

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use ort::value::ValueType;
 use remat_files::shown;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::digest;
+use crate::planned::{ArenaFigures, ArenaLibrary};
 use crate::runner::{Runner, Task};
 use crate::session::{Feed, Loaded};
 use crate::{OutputDigest, Runtime, RuntimeError, SessionSettings};
@@ -71,6 +72,10 @@ pub struct SizesCompared {
     pub free: BTreeSet<String>,
     /// The sizes at which the first model runs: for each dimension one below and one above where there are such.
     pub compared: Vec<SizeComparison>,
+    /// How the second model's session followed its plans, if it has the arena library.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub planned: Option<ArenaFigures>,
 }
 
 impl SizesCompared {
@@ -86,9 +91,50 @@ impl SizesCompared {
     }
 }
 
-/// Runs two models once each at a smaller and at a larger size of every dimension that the first one leaves open, but for those that are `fixed`
-/// on purpose in the second one, in one process and on the same inputs, and compares the bits of their outputs. The sizes of the settings are those
-/// that are known to work; a size at which the first model does not run is no size of it, and another one is tried.
+/// At which sizes two models are compared.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Sizes {
+    /// One below and one above of every dimension that the first one leaves open, but for those that are fixed on purpose in the second one. The
+    /// sizes of the settings are those that are known to work; a size at which the first model does not run is no size of it, and another one is
+    /// tried.
+    Around {
+        /// Dimensions that are fixed on purpose.
+        fixed: BTreeSet<String>,
+    },
+    /// At these, one after the other.
+    These {
+        /// Sizes of dimensions; those of the settings where one is not named.
+        shapes: Vec<BTreeMap<String, u64>>,
+        /// No other one is begun after so long.
+        time: Option<Duration>,
+    },
+}
+
+/// How two models are compared at several sizes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CompareSizes {
+    /// At which.
+    pub sizes: Sizes,
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// The arena library of the second one's session, where it has one.
+    pub arena_library: Option<ArenaLibrary>,
+}
+
+impl CompareSizes {
+    /// At a size below and one above of what is open, but for what is `fixed` on purpose.
+    #[must_use]
+    pub fn around(fixed: &BTreeSet<String>, seed: u64) -> Self {
+        Self {
+            sizes: Sizes::Around { fixed: fixed.clone() },
+            seed,
+            arena_library: None,
+        }
+    }
+}
+
+/// Runs two models once each at several sizes of the dimensions that the first one leaves open, in one process and on the same inputs, and
+/// compares the bits of their outputs.
 ///
 /// # Errors
 /// As [`measure`](crate::measure()). That the second model differs or fails is a finding, not an error.
@@ -96,14 +142,12 @@ pub fn compare_sizes(
     runner: &Runner<'_>,
     (base, other): (&Path, &Path),
     settings: &SessionSettings,
-    fixed: &BTreeSet<String>,
-    seed: u64,
+    options: CompareSizes,
 ) -> Result<SizesCompared, RuntimeError> {
     let task = Task::CompareSizes {
         base: base.to_owned(),
         other: other.to_owned(),
-        fixed: fixed.clone(),
-        seed,
+        options,
     };
     runner.ask(settings, task)
 }
@@ -113,43 +157,106 @@ pub(crate) fn compare_sizes_here(
     runtime: &Runtime,
     (base, other): (&Path, &Path),
     settings: &SessionSettings,
-    fixed: &BTreeSet<String>,
-    seed: u64,
+    options: &CompareSizes,
 ) -> Result<SizesCompared, RuntimeError> {
-    let (mut base, mut other) = (runtime.open(base, settings)?, runtime.open(other, settings)?);
-    let free: BTreeSet<String> = open_dims(&base).difference(fixed).cloned().collect();
-    let known: BTreeMap<String, u64> = free
-        .iter()
-        .map(|name| (name.clone(), settings.dims.get(name).copied().unwrap_or(1)))
-        .collect();
-    let mut compared = Vec::new();
-    for sizes in [smaller(&known), larger(&known)] {
-        let mut missing = free.clone();
-        for dims in sizes {
-            let is_new = |name: &String| dims[name] != known[name];
-            if !missing.iter().any(is_new) {
-                continue;
+    let with_library = SessionSettings {
+        arena_library: options.arena_library.clone(),
+        ..settings.clone()
+    };
+    let mut pair = Pair {
+        base: runtime.open(base, settings)?,
+        other: runtime.open(other, &with_library)?,
+        seed: options.seed,
+    };
+    let library = options
+        .arena_library
+        .as_ref()
+        .map(|_| ArenaLibrary::loaded(&with_library));
+    let library = library.transpose()?;
+    let open = pair.base.open_dims();
+    let (free, compared) = match &options.sizes {
+        Sizes::Around { fixed } => {
+            let free: BTreeSet<String> = open.difference(fixed).cloned().collect();
+            let compared = pair.around(&free, settings)?;
+            (free, compared)
+        }
+        Sizes::These { shapes, time } => {
+            let start = Instant::now();
+            let mut compared = Vec::new();
+            for shape in shapes {
+                if !compared.is_empty() && time.is_some_and(|most| start.elapsed() >= most) {
+                    break;
+                }
+                compared.extend(pair.compare(shape, settings)?);
             }
-            let mut all = settings.dims.clone();
-            all.extend(dims.clone());
-            base.set_dims(all);
-            // The original says which sizes there are.
-            let feed = base.seeded(seed)?;
-            let Ok(expected) = outputs(&mut base, &feed) else {
-                continue;
-            };
-            let outcome = match outputs(&mut other, &feed) {
-                Err(error) => SizeOutcome::Fails(error.to_string()),
-                Ok(found) => outcome(&expected, &found),
-            };
-            missing.retain(|name| !is_new(name));
-            compared.push(SizeComparison { dims, outcome });
-            if missing.is_empty() {
-                break;
+            (open, compared)
+        }
+    };
+    Ok(SizesCompared {
+        free,
+        compared,
+        planned: library.map(|library| library.figures()),
+    })
+}
+
+/// Two models in one process.
+struct Pair {
+    base: Loaded,
+    other: Loaded,
+    seed: u64,
+}
+
+impl Pair {
+    /// What comes of these sizes; `None` where the first model does not run with them: it says which sizes there are.
+    fn compare(
+        &mut self,
+        dims: &BTreeMap<String, u64>,
+        settings: &SessionSettings,
+    ) -> Result<Option<SizeComparison>, RuntimeError> {
+        let mut all = settings.dims.clone();
+        all.extend(dims.clone());
+        self.base.set_dims(all);
+        let feed = self.base.seeded(self.seed)?;
+        let Ok(expected) = outputs(&mut self.base, &feed) else {
+            return Ok(None);
+        };
+        let outcome = match outputs(&mut self.other, &feed) {
+            Err(error) => SizeOutcome::Fails(error.to_string()),
+            Ok(found) => outcome(&expected, &found),
+        };
+        let dims = dims.clone();
+        Ok(Some(SizeComparison { dims, outcome }))
+    }
+
+    fn around(
+        &mut self,
+        free: &BTreeSet<String>,
+        settings: &SessionSettings,
+    ) -> Result<Vec<SizeComparison>, RuntimeError> {
+        let known: BTreeMap<String, u64> = free
+            .iter()
+            .map(|name| (name.clone(), settings.dims.get(name).copied().unwrap_or(1)))
+            .collect();
+        let mut compared = Vec::new();
+        for sizes in [smaller(&known), larger(&known)] {
+            let mut missing = free.clone();
+            for dims in sizes {
+                let is_new = |name: &String| dims[name] != known[name];
+                if !missing.iter().any(is_new) {
+                    continue;
+                }
+                let Some(found) = self.compare(&dims, settings)? else {
+                    continue;
+                };
+                missing.retain(|name| !is_new(name));
+                compared.push(found);
+                if missing.is_empty() {
+                    break;
+                }
             }
         }
+        Ok(compared)
     }
-    Ok(SizesCompared { free, compared })
 }
 
 fn outputs(model: &mut Loaded, feed: &Feed) -> Result<Vec<OutputDigest>, RuntimeError> {
@@ -172,27 +279,6 @@ fn outcome(expected: &[OutputDigest], found: &[OutputDigest]) -> SizeOutcome {
         }
     }
     bits.map_or(SizeOutcome::Same, SizeOutcome::OtherBits)
-}
-
-/// Names of the dimensions that the inputs of a model leave open: the model's, or `INPUT[AXIS]`.
-fn open_dims(model: &Loaded) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for input in model.session.inputs() {
-        let ValueType::Tensor {
-            shape,
-            dimension_symbols,
-            ..
-        } = input.dtype()
-        else {
-            continue;
-        };
-        for (axis, (&dim, symbol)) in shape.iter().zip(dimension_symbols.iter()).enumerate() {
-            if dim < 0 {
-                names.insert(crate::inputs::dim_name(input.name(), axis, symbol));
-            }
-        }
-    }
-    names
 }
 
 /// Sizes below those that are known, the nearest first: of all dimensions at once, then of one at a time. Below a size of one there is none: then
@@ -290,6 +376,7 @@ mod tests {
     fn other_forms_count_where_bits_do_not() {
         let compared = |outcome| SizesCompared {
             free: BTreeSet::new(),
+            planned: None,
             compared: vec![SizeComparison {
                 dims: BTreeMap::new(),
                 outcome,

@@ -7,8 +7,8 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    MeasureOptions, Measurement, OutputDifference, PairOptions, Runner, RuntimeError, SIZES_AS_RUNS, SessionSettings,
-    SizesCompared, TimeComparison, compare_bits, compare_sizes, compare_time, measure,
+    CompareSizes, MeasureOptions, Measurement, OutputDifference, PairOptions, Runner, RuntimeError, SIZES_AS_RUNS,
+    SessionSettings, SizesCompared, TimeComparison, compare_bits, compare_sizes, compare_time, measure,
 };
 
 /// What the comparison of a model with its rewritten form found.
@@ -67,7 +67,7 @@ pub fn compare_models(
     let sizes = match differing_seed {
         None => {
             let runner = runner.expecting(SIZES_AS_RUNS * took);
-            compare_sizes(&runner, pair, settings, fixed, in_turns.seed)?
+            compare_sizes(&runner, pair, settings, CompareSizes::around(fixed, in_turns.seed))?
         }
         Some(_) => SizesCompared::default(),
     };

@@ -12,6 +12,7 @@ mod planning;
 mod report;
 mod runtime;
 mod search;
+mod shapes;
 
 use std::path::PathBuf;
 
@@ -26,6 +27,7 @@ pub(crate) use planning::PlanningArgs;
 pub(crate) use report::{ReportArgs, ReportFormat};
 pub(crate) use runtime::{LEVELS, RuntimeArgs, SessionArgs, parse_intra_threads, provider};
 pub(crate) use search::SearchArgs;
+pub(crate) use shapes::{ShapeArgs, Shapes};
 
 /// Groups of options in the help, the same in every command.
 pub(crate) const INPUT: &str = "Input";

@@ -1,6 +1,5 @@
 //! The arguments of the main command.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,13 +9,12 @@ use remat::onnx_mlir::{Barriers, Form, Options};
 use remat::plan::{BudgetSpec, parse_duration, parse_share};
 use remat::solver::SolveControl;
 use remat::{Format, Model, Output, SolveRequest, Target};
-use remat_onnxruntime_deploy::{ArenaCase, OrderHint, arena_library_path, arena_plan_path};
+use remat_onnxruntime_deploy::{OrderHint, arena_library_path, arena_plan_path};
 use remat_onnxruntime_run::OptimizationLevel;
 
-use crate::args::parse_intra_threads;
 use crate::args::{
     BlockArgs, Choice, FissionArgs, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, PageArgs, RUNTIME,
-    ReportArgs, SEARCH, SWITCH, SearchArgs,
+    ReportArgs, SEARCH, SWITCH, SearchArgs, ShapeArgs,
 };
 use crate::console::streams;
 use crate::progress::Line;
@@ -105,6 +103,8 @@ pub(crate) struct OptimizeArgs {
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     pub(super) step_limit: Option<u64>,
     #[command(flatten)]
+    pub(super) shapes: ShapeArgs,
+    #[command(flatten)]
     pub(super) search: SearchArgs,
     #[command(flatten)]
     pub(super) goal: GoalArgs,
@@ -175,12 +175,6 @@ pub(crate) struct TargetArgs {
     /// Where `--arena-plan` writes the library [default: `libremat_arena.so` beside OUT].
     #[arg(long, value_name = "FILE", requires = "arena_plan", help_heading = RUNTIME, hide_short_help = true)]
     pub(super) arena_library: Option<PathBuf>,
-    /// For `--arena-plan`: numbers of threads within one node to plan for.
-    #[arg(long, value_name = "N,..", requires = "arena_plan", value_delimiter = ',', value_parser = parse_intra_threads, default_value = "1", help_heading = RUNTIME, hide_short_help = true)]
-    pub(super) arena_threads: Vec<usize>,
-    /// For `--arena-plan`: further values of a symbolic dimension to plan for; may be repeated, then all combinations are planned for.
-    #[arg(long, value_name = "NAME=N,..", requires = "arena_plan", value_parser = parse_assignments, help_heading = RUNTIME, hide_short_help = true)]
-    pub(super) arena_dim: Vec<(String, Vec<u64>)>,
     /// Try session options that lower the memory of the written model without a library, and print the best, with a program in Python.
     ///
     /// Tried are the runtime's default, the memory pattern off, the memory arena off, and an arena of the environment that is sized for this
@@ -313,48 +307,10 @@ impl OptimizeArgs {
     }
 }
 
-/// `batch=1,4,8`.
-fn parse_assignments(text: &str) -> Result<(String, Vec<u64>), String> {
-    let wrong = || format!("expected `NAME=N,N,..`, found `{text}`");
-    let (name, values) = text
-        .rsplit_once('=')
-        .filter(|(name, _)| !name.is_empty())
-        .ok_or_else(wrong)?;
-    let values: Result<Vec<u64>, _> = values.split(',').map(str::parse).collect();
-    Ok((name.to_owned(), values.map_err(|_| wrong())?))
-}
-
 impl TargetArgs {
     /// The option that is about the memory of the written model.
     pub(super) fn memory_option(&self) -> &'static str {
         if self.settings { "--settings" } else { "--arena-plan" }
-    }
-
-    /// The settings that memory is planned for: every number of threads, with the dimensions as given and with all combinations of further values.
-    pub(super) fn arena_cases(&self, dims: &BTreeMap<String, u64>) -> Vec<ArenaCase> {
-        let mut all = vec![dims.clone()];
-        for (name, values) in &self.arena_dim {
-            let mut more = Vec::new();
-            for dims in &all {
-                more.extend(values.iter().map(|&value| {
-                    let mut dims = dims.clone();
-                    dims.insert(name.clone(), value);
-                    dims
-                }));
-            }
-            all.extend(more);
-        }
-        let mut cases: Vec<ArenaCase> = Vec::new();
-        for dims in &all {
-            for &threads in &self.arena_threads {
-                let dims = dims.clone();
-                let case = ArenaCase { dims, threads };
-                if !cases.contains(&case) {
-                    cases.push(case);
-                }
-            }
-        }
-        cases
     }
 }
 

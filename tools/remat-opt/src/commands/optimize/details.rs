@@ -1,7 +1,10 @@
 //! What `-v` and pages say of the main job beyond its seven entries.
 
+use std::collections::BTreeMap;
+
 use remat_files::shown;
-use remat_onnxruntime_deploy::{Check, Measured};
+use remat_onnxruntime_deploy::{ArenaPlanned, Check, Measured};
+use remat_onnxruntime_run::dims_text;
 
 use super::args::is_model;
 use super::document::{DurationUnit, Report};
@@ -294,22 +297,7 @@ fn advice(report: &Report, runtime: &InRuntime, entries: &mut Entries) {
         entries.add("left out", format!("for lack of time: {}", runtime.left_out.join(", ")));
     }
     if let Some(plan) = &runtime.arena_plan {
-        let mut lines = vec![format!(
-            "{} in one block, {} outside, {} of code; every buffer where it is planned, outputs bit-identical",
-            bytes(plan.block_bytes),
-            bytes(plan.outside_bytes),
-            bytes(plan.code_bytes)
-        )];
-        lines.extend(plan.resident_first_bytes.map(|first| {
-            let later = plan
-                .resident_later_bytes
-                .map(|later| format!(", {} in later runs", bytes(later)));
-            format!(
-                "the process grows by {} in the first run{}",
-                bytes(first),
-                later.unwrap_or_default()
-            )
-        }));
+        let mut lines = in_one_block(plan);
         let sizes = report.data_dependent_sizes.len();
         if sizes > 0 {
             lines.push(format!(
@@ -324,6 +312,61 @@ fn advice(report: &Report, runtime: &InRuntime, entries: &mut Entries) {
     if report.is_written && runtime.settings.is_none() && runtime.arena {
         entries.add_all("settings", runtime.arena_off.map(without_the_arena).unwrap_or_default());
     }
+}
+
+/// What a plan of memory says, and what was measured of it.
+fn in_one_block(plan: &ArenaPlanned) -> Vec<String> {
+    let measured = &plan.measured;
+    let at = |dims: &BTreeMap<String, u64>| match dims.is_empty() {
+        true => String::new(),
+        false => format!(" with {}", dims_text(dims)),
+    };
+    let mut lines = vec![format!(
+        "{} in one block{}, {} outside, {} of code; every buffer where it is planned, outputs bit-identical",
+        bytes(measured.block_bytes),
+        at(&measured.dims),
+        bytes(measured.outside_bytes),
+        bytes(measured.code_bytes)
+    )];
+    lines.extend(measured.resident_first_bytes.map(|first| {
+        let later = measured.resident_later_bytes;
+        let later = later.map(|later| format!(", {} in later runs", bytes(later)));
+        format!(
+            "the process grows by {} in the first run{}",
+            bytes(first),
+            later.unwrap_or_default()
+        )
+    }));
+    if let Some(bound) = plan.peak_bound_bytes.filter(|_| !plan.shapes.is_empty()) {
+        lines.push(format!(
+            "at most {} in any run of these shapes: {}",
+            bytes(bound),
+            ranges(&plan.shapes)
+        ));
+    }
+    lines.extend(
+        plan.at
+            .iter()
+            .map(|other| format!("{} in one block{}", bytes(other.block_bytes), at(&other.dims))),
+    );
+    if !plan.shapes.is_empty() {
+        lines.push(format!(
+            "one plan for all shapes: {} were recorded, outputs compared with {}, {} outside of the block unforeseen",
+            plan.recorded_shapes,
+            plan.compared_shapes,
+            count(usize::try_from(plan.missed_buffers).unwrap_or(usize::MAX), "buffer")
+        ));
+    }
+    lines
+}
+
+/// Ranges as the command line takes them.
+fn ranges(shapes: &BTreeMap<String, String>) -> String {
+    let all: Vec<String> = shapes
+        .iter()
+        .map(|(name, sizes)| format!("{}={sizes}", shown(name)))
+        .collect();
+    all.join(",")
 }
 
 /// Whether to turn the memory arena off: what it saves, and what it costs beside the original in a default session.

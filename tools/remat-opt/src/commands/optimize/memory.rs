@@ -88,8 +88,8 @@ impl Memory {
         let (of, before, after) = match session {
             Session { plan: Some(plan), .. } => {
                 let after = Growth {
-                    first: plan.resident_first_bytes,
-                    later: plan.resident_later_bytes,
+                    first: plan.measured.resident_first_bytes,
+                    later: plan.measured.resident_later_bytes,
                 };
                 (Measure::GrowthArenaPlan, original, after)
             }

@@ -36,7 +36,7 @@ pub(crate) use document::{ModuleReport, Report, SettingsReport};
 
 use self::args::{TargetArg, is_model};
 use self::document::About;
-use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, Talk, named, provider};
+use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, Shapes, Talk, named, provider};
 use crate::document::Document;
 use crate::files::{self, Files};
 use crate::floor::Floor;
@@ -77,7 +77,10 @@ impl Arguments for OptimizeArgs {
 fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
     let started = Instant::now();
     let input = args.input.as_ref().context("no input is given")?;
-    let reads = [("the plan (`--plan`)", args.plan.as_ref())];
+    let reads = [
+        ("the plan (`--plan`)", args.plan.as_ref()),
+        ("the shapes (`--weights`)", args.shapes.file()),
+    ];
     let weights = args.weights();
     let [arena_plan, arena_library] = args.arena_files().map_or([None, None], |files| files.map(Some));
     let writes = [
@@ -91,6 +94,8 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
         ("the settings (`--emit-settings`)", args.target.emit_settings.as_ref()),
     ];
     let mut job = Job::resolve(input, &args.load, &reads, &writes)?;
+    let shapes = args.shapes.read()?;
+    shapes.complete(&mut job.load);
     let format = Format::of(input)?;
     if format == Format::Mlir {
         job.measure()?;
@@ -119,7 +124,7 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
         bail!("`{option}` is about the memory of a model that is written for ONNX Runtime: `-o OUT.onnx`");
     }
     if runtime == Runtime::Wanted {
-        return deploy(args, job, plan.as_ref(), started, talk);
+        return deploy(args, job, &shapes, plan.as_ref(), started, talk);
     }
     let is_missing = runtime == Runtime::Missing;
     if is_missing && args.report.format == ReportFormat::Json {
@@ -367,6 +372,7 @@ fn is_special(plan: &PlanFile) -> bool {
 fn deploy(
     args: &OptimizeArgs,
     mut job: Job<'_>,
+    shapes: &Shapes,
     plan: Option<&PlanFile>,
     started: Instant,
     talk: Talk,
@@ -435,8 +441,16 @@ fn deploy(
     let original = (!may_round).then_some(job.input);
     let written = written.filter(|_| found.is_written).zip(job.host.as_ref());
     let arena = written.filter(|_| args.target.arena_plan);
-    let arena =
-        arena.map(|(written, host)| plan_memory(args, &load, (written, original), host, expected(&model), &whole));
+    let arena = arena.map(|(written, host)| {
+        plan_memory(
+            args,
+            (&load, shapes),
+            (written, original),
+            host,
+            expected(&model),
+            &whole,
+        )
+    });
     let arena = unless_interrupted("a plan of its memory", arena.transpose())?;
     let settings = written.filter(|_| args.target.settings);
     let settings = settings.map(|(written, host)| {
@@ -485,8 +499,8 @@ fn unless_interrupted<T>(what: &str, found: anyhow::Result<Option<T>>) -> anyhow
     }
 }
 
-/// Runs of a process that records a plan of memory, or replays it, loading apart.
-const ARENA_RUNS: u32 = 3;
+/// Runs of a process that records a plan of memory, or replays it, loading apart: many of them are of small shapes.
+const ARENA_RUNS: u32 = 24;
 
 /// Limits of each process that runs the model for its plan of memory, or to try settings.
 fn memory_limits(expected: Duration) -> ChildLimits<'static> {
@@ -496,19 +510,20 @@ fn memory_limits(expected: Duration) -> ChildLimits<'static> {
 /// Plans the memory of the file that was written.
 fn plan_memory(
     args: &OptimizeArgs,
-    load: &LoadOptions,
+    (load, shapes): (&LoadOptions, &Shapes),
     (written, original): (&Path, Option<&Path>),
     host: &Host,
     expected: Duration,
     control: &SolveControl<'_>,
 ) -> anyhow::Result<ArenaPlanned> {
-    let cases = args.target.arena_cases(&load.dims);
     let request = ArenaPlanRequest {
         model: written,
         original,
         library: args.target.arena_library.as_deref(),
         level: args.target.level,
-        cases: &cases,
+        dims: &load.dims,
+        ranges: &shapes.ranges,
+        frequent: &shapes.frequent,
         limits: memory_limits(expected),
     };
     Ok(plan_arena(&request, host, control).map_err(DeployError::from)?)

@@ -1,0 +1,227 @@
+//! Which shapes of a model are run, so that what it allocates can be told as formulas of its open dimensions.
+//!
+//! A walk goes on from what works: some sizes are none of a model's, because windows do not fit, or because halves are joined with what
+//! was halved before. It looks for the smallest shape that works, and for each dimension for the smallest step from there. Lines through that
+//! shape then show each dimension by itself, and shapes off these lines how the dimensions go together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use remat_formula::{Range, Ranges};
+
+/// Places, from 0, of sizes that are tried for all dimensions at once, until some work.
+const BASES: [u64; 7] = [0, 1, 3, 7, 15, 31, 63];
+/// Steps that are tried in each dimension.
+const STEPS: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
+/// How many steps the shapes of a line are apart from the smallest: the near ones of all lines come first, the others last.
+const NEAR: [u64; 7] = [1, 2, 3, 4, 5, 7, 9];
+const FAR: [u64; 7] = [12, 16, 17, 24, 33, 48, 64];
+/// Shapes off the lines for each dimension, and how many steps they are apart at most.
+const MIXED: u64 = 8;
+const MOST_STEPS: u64 = 11;
+
+/// The largest size, at least, of a dimension of which no range is stated.
+const MOST_UNSTATED: u64 = 4096;
+
+/// Ranges of all dimensions that a model leaves open: those that are stated, and of others the sizes from 1 to some that are larger than any that
+/// is known to work.
+#[must_use]
+pub fn complete_ranges(stated: &Ranges, open: &BTreeSet<String>, works: &BTreeMap<String, u64>) -> Ranges {
+    let unstated = open.iter().filter(|name| !stated.has(name));
+    let range = |name: &String| {
+        let most = works
+            .get(name)
+            .copied()
+            .unwrap_or(1)
+            .saturating_mul(4)
+            .max(MOST_UNSTATED);
+        (
+            name.clone(),
+            Range {
+                least: 1,
+                most,
+                step: 1,
+            },
+        )
+    };
+    let kept = stated.clone().only(|name| open.contains(name));
+    kept.or(&unstated.map(range).collect())
+}
+
+/// Sizes of the open dimensions.
+pub(crate) type Dims = BTreeMap<String, u64>;
+
+/// Runs shapes of these ranges, beginning with one that works, until `run` says that there was enough: `None`. Else it says whether the model runs
+/// with a shape.
+pub(crate) fn walk(ranges: &Ranges, works: &Dims, run: &mut dyn FnMut(&Dims) -> Option<bool>) {
+    let mut known: BTreeMap<Dims, bool> = BTreeMap::new();
+    let mut run = |dims: &Dims| {
+        if let Some(&worked) = known.get(dims) {
+            return Some(worked);
+        }
+        let worked = run(dims)?;
+        known.insert(dims.clone(), worked);
+        Some(worked)
+    };
+    let _ = steps(ranges, works, &mut run);
+}
+
+/// The same; `None` when there was enough.
+fn steps(ranges: &Ranges, works: &Dims, run: &mut dyn FnMut(&Dims) -> Option<bool>) -> Option<()> {
+    run(works)?;
+    let names: Vec<&str> = ranges.names().filter(|name| ranges.count(name) > 1).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let at = |place: &dyn Fn(usize) -> u64| {
+        let mut dims = works.clone();
+        for (dim, name) in names.iter().enumerate() {
+            dims.extend(ranges.nth(name, place(dim)).map(|size| ((*name).to_owned(), size)));
+        }
+        dims
+    };
+    // Places in the ranges of the smallest shape that works: of one that is no larger than that which is known to work.
+    let place_of = |dim: usize| {
+        let size = works.get(names[dim]).copied().unwrap_or(1);
+        let count = ranges.count(names[dim]);
+        let is_below = |place: &u64| ranges.nth(names[dim], *place).is_some_and(|found| found < size);
+        partition(count, is_below)
+    };
+    let mut base: Vec<u64> = (0..names.len()).map(place_of).collect();
+    for place in BASES {
+        let smaller: Vec<u64> = base.iter().map(|&most| place.min(most)).collect();
+        if run(&at(&|dim| smaller[dim]))? {
+            base = smaller;
+            break;
+        }
+    }
+    for dim in 0..names.len() {
+        for place in BASES
+            .into_iter()
+            .take_while(|&place| place < base[dim])
+            .collect::<Vec<_>>()
+        {
+            if run(&at(&|other| if other == dim { place } else { base[other] }))? {
+                base[dim] = place;
+                break;
+            }
+        }
+    }
+    let mut step = vec![0; names.len()];
+    for dim in 0..names.len() {
+        for tried in STEPS {
+            let place = base[dim] + tried;
+            if place < ranges.count(names[dim]) && run(&at(&|other| if other == dim { place } else { base[other] }))? {
+                step[dim] = tried;
+                break;
+            }
+        }
+    }
+    let line = |steps: &[u64], run: &mut dyn FnMut(&Dims) -> Option<bool>| {
+        for &steps in steps {
+            for dim in 0..names.len() {
+                run(&at(&|other| {
+                    base[other] + if other == dim { steps * step[dim] } else { 0 }
+                }))?;
+            }
+        }
+        Some(())
+    };
+    line(&NEAR, run)?;
+    // Numbers that look random, the same in every walk.
+    let mut state = 1u64;
+    let mut any = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % (MOST_STEPS + 1)
+    };
+    for _ in 0..MIXED * names.len() as u64 {
+        let apart: Vec<u64> = step.iter().map(|step| step * any()).collect();
+        run(&at(&|dim| base[dim] + apart[dim]))?;
+    }
+    line(&FAR, run)
+}
+
+/// The first of so many places that does not hold, where all before it do.
+fn partition(count: u64, holds: impl Fn(&u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, count.saturating_sub(1));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(&middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ran(ranges: &str, works: &[(&str, u64)], is_one: impl Fn(&Dims) -> bool) -> Vec<Dims> {
+        let ranges: Ranges = ranges.parse().expect("they are ranges");
+        let works = works.iter().map(|&(name, size)| (name.to_owned(), size)).collect();
+        let mut ran = Vec::new();
+        walk(&ranges, &works, &mut |dims| {
+            assert!(ran.len() < 10_000);
+            let worked = is_one(dims);
+            ran.extend(worked.then(|| dims.clone()));
+            Some(worked)
+        });
+        ran
+    }
+
+    fn sizes(ran: &[Dims], name: &str) -> Vec<u64> {
+        let mut sizes: Vec<u64> = ran.iter().map(|dims| dims[name]).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    #[test]
+    fn shapes_are_small_and_no_shape_is_run_twice() {
+        let ran = ran(
+            "batch=1..64,sequence=1..512",
+            &[("batch", 1), ("sequence", 128)],
+            |_| true,
+        );
+        assert_eq!(ran[0]["sequence"], 128);
+        assert!(ran[1].values().all(|&size| size == 1));
+        let mut once = ran.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(once.len(), ran.len());
+        assert!(ran.len() < 64, "{}", ran.len());
+        assert!(ran.iter().any(|dims| dims["batch"] > 1 && dims["sequence"] > 1));
+    }
+
+    #[test]
+    fn sizes_that_do_not_work_are_passed_over() {
+        let is_one = |dims: &Dims| dims["h"].is_multiple_of(32) && dims["w"].is_multiple_of(32) && dims["h"] >= 64;
+        let ran = ran("h=1..640,n=1..8,w=1..640", &[("h", 256), ("n", 1), ("w", 256)], is_one);
+        assert!(sizes(&ran, "h").len() > 8 && sizes(&ran, "n").len() == 8, "{ran:?}");
+        assert!(sizes(&ran, "w").contains(&32));
+        assert!(
+            ran.iter()
+                .any(|dims| dims["h"] != 64 && dims["w"] != 64 && dims["n"] > 1)
+        );
+    }
+
+    #[test]
+    fn a_model_without_open_dimensions_runs_once() {
+        assert_eq!(ran("n=4", &[("n", 4)], |_| true).len(), 1);
+    }
+
+    #[test]
+    fn a_walk_ends_when_there_was_enough() {
+        let mut left = 5;
+        let ranges = "n=1..9".parse().expect("it is a range");
+        walk(&ranges, &Dims::from([("n".to_owned(), 3)]), &mut |_| {
+            left -= 1;
+            (left > 0).then_some(true)
+        });
+        assert_eq!(left, 0);
+    }
+}
