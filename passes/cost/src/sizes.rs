@@ -2,12 +2,10 @@
 
 use remat_formula::{Formula, Variables};
 use remat_ir::{Graph, StorageId};
-use remat_plan::{Problem, StorageRole};
+use remat_plan::{Problem, ProblemStorage, StorageRole};
 use typed_index_collections::TiVec;
 
-/// The sizes of a problem's storages as formulas.
-///
-/// At the sizes that the graph was imported at, each formula is the number that the problem has.
+/// The sizes of a problem's storages as formulas: bytes before they are rounded up to multiples of the alignment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SizeFormulas {
     /// The open dimensions, and what follows from them.
@@ -22,35 +20,30 @@ pub struct SizeFormulas {
 pub struct Load {
     /// The bytes of all storages that have a formula.
     pub formula: Formula,
-    /// The bytes of all others, at the sizes that were given.
+    /// That at the sizes given.
+    pub bytes: u64,
+    /// The bytes beyond, at the sizes given: of kernels, of what has no formula, and of what is rounded up.
     pub rest: u64,
 }
 
 impl SizeFormulas {
-    /// The formulas of `problem`, which was made from `graph` with this alignment; `None` where the graph has none.
+    /// The formulas of `problem`, which was made from `graph`; `None` where the graph has none.
     #[must_use]
-    pub fn of(graph: &Graph, problem: &Problem, alignment: u64) -> Option<Self> {
+    pub fn of(graph: &Graph, problem: &Problem) -> Option<Self> {
         let formulas = graph.formulas.as_ref()?;
-        let mut variables = formulas.variables.clone();
-        let alignment = u32::try_from(alignment.max(1)).ok()?;
-        let mut aligned = |id: StorageId| {
-            let bytes = graph.bytes_formula(graph.storages[id].root)?;
-            let blocks = variables.ceil(&bytes, alignment)?;
-            blocks.times(&Formula::constant(alignment.into()))
+        let values = formulas.variables.values(&formulas.given)?;
+        let formula = |(id, storage): (StorageId, &ProblemStorage)| {
+            let own = graph
+                .storages
+                .get(id)
+                .filter(|_| storage.role != StorageRole::External)?;
+            let formula = graph.bytes_formula(own.root)?;
+            (formula.value(&values) == own.bytes.map(i128::from)).then_some(formula)
         };
-        let storages = problem.storages.iter_enumerated();
-        let mut storages: TiVec<_, _> = storages
-            .map(|(id, storage)| aligned(id).filter(|_| storage.role != StorageRole::External))
-            .collect();
-        let given = formulas.given.clone();
-        let values = variables.values(&given)?;
-        for (formula, storage) in storages.iter_mut().zip(&problem.storages) {
-            formula.take_if(|formula| formula.value(&values) != Some(storage.bytes.into()));
-        }
         Some(Self {
-            variables,
-            given,
-            storages,
+            variables: formulas.variables.clone(),
+            given: formulas.given.clone(),
+            storages: problem.storages.iter_enumerated().map(formula).collect(),
         })
     }
 
@@ -60,23 +53,21 @@ impl SizeFormulas {
         self.storages.get(storage)?.as_ref()
     }
 
-    /// The sum of what is in memory, of which the bytes are given; `workspace` is the bytes that a kernel takes besides.
+    /// The sum of what is in memory, where that comes to so many bytes with the kernel's.
     #[must_use]
-    pub fn load(&self, resident: &[(StorageId, u64)], workspace: u64) -> Load {
-        let start = Load {
-            formula: Formula::default(),
-            rest: workspace,
-        };
-        resident.iter().fold(start, |load, &(storage, bytes)| {
-            let sum = self.bytes(storage).and_then(|formula| load.formula.plus(formula));
-            match sum {
-                Some(formula) => Load { formula, ..load },
-                None => Load {
-                    rest: load.rest.saturating_add(bytes),
-                    ..load
-                },
-            }
-        })
+    pub fn load(&self, resident: impl IntoIterator<Item = StorageId>, total: u64) -> Load {
+        let formulas = resident.into_iter().filter_map(|storage| self.bytes(storage));
+        let formula = formulas.fold(Formula::default(), |sum, formula| sum.plus(formula).unwrap_or(sum));
+        let value = self
+            .variables
+            .values(&self.given)
+            .and_then(|values| formula.value(&values));
+        let bytes = value.and_then(|value| u64::try_from(value).ok()).unwrap_or(0);
+        Load {
+            formula,
+            bytes,
+            rest: total.saturating_sub(bytes),
+        }
     }
 }
 
@@ -91,7 +82,7 @@ mod tests {
     use crate::{Device, ProblemOptions, analytic, no_bodies, problem};
 
     #[test]
-    fn sizes_are_aligned_and_what_has_no_formula_counts_as_it_is() {
+    fn what_has_no_formula_and_what_is_rounded_up_is_told_apart() {
         let open = |size| ValueType::Tensor {
             element: ElementType::Float32,
             shape: Some(vec![Dim::Free { size, name: None }]),
@@ -117,13 +108,15 @@ mod tests {
         });
         let profile = analytic(&graph, &Device::default(), no_bodies);
         let problem = problem(&graph, &profile, &ProblemOptions::default()).unwrap();
-        let sizes = SizeFormulas::of(&graph, &problem, profile.alignment).unwrap();
+        let sizes = SizeFormulas::of(&graph, &problem).unwrap();
         let storage = |tensor: remat_ir::TensorId| problem.tensors[tensor].storage;
-        let names = sizes.variables.names();
-        let text = |tensor| sizes.bytes(storage(tensor)).map(|bytes| names.text(bytes));
+        let text = |tensor| sizes.bytes(storage(tensor)).map(ToString::to_string);
         assert_eq!([x, data, wrong].map(text), [None, None, None]);
-        assert_eq!(text(same).as_deref(), Some("64*floor((n+15)/16)"));
-        let load = sizes.load(&[(storage(same), 64), (storage(data), 128)], 1000);
-        assert_eq!((names.text(&load.formula), load.rest), (text(same).unwrap(), 1128));
+        assert_eq!(text(same).as_deref(), Some("4*d0"));
+        let load = sizes.load([same, data].map(storage), 64 + 128 + 1000);
+        assert_eq!(
+            (load.formula.to_string(), load.bytes, load.rest),
+            ("4*d0".to_owned(), 20, 1172)
+        );
     }
 }

@@ -331,11 +331,7 @@ impl Model {
     /// The sizes of the problem's storages as formulas; absent where the model leaves no dimension open, or was not read at sizes of all of them.
     #[must_use]
     pub fn size_formulas(&self) -> Option<SizeFormulas> {
-        let alignment = match self.problem.accounting {
-            Accounting::Runtime => self.profile.as_ref()?.alignment,
-            Accounting::Paper => 1,
-        };
-        SizeFormulas::of(self.graph()?, &self.problem, alignment)
+        SizeFormulas::of(self.graph()?, &self.problem)
     }
 
     /// The peak of every op once in reference order where the dimensions that the model leaves open have these sizes, in the order of

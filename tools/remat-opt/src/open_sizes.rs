@@ -18,7 +18,7 @@ pub(crate) struct OpenSizes {
     peak_formula: String,
     /// That at the sizes given.
     peak_formula_bytes: u64,
-    /// Bytes at the peak that no formula gives, at the sizes given: those of the kernel, and those that the data decides.
+    /// Bytes at the peak beyond, at the sizes given: of the kernel, of what the data decides, and of what is rounded up.
     peak_other_bytes: u64,
     /// What names in formulas stand for that are none of dimensions: `v7 = max(.., ..)`.
     definitions: Vec<String>,
@@ -34,13 +34,13 @@ struct OpenDim {
 }
 
 impl OpenSizes {
-    /// Of what is resident at the peak, of which the bytes are given; `workspace` is what the kernel takes.
-    pub(crate) fn new(sizes: &SizeFormulas, resident: &[(StorageId, u64)], workspace: u64) -> Self {
-        let load = sizes.load(resident, workspace);
+    /// Of what is resident at the peak, which comes to so many bytes.
+    pub(crate) fn new(sizes: &SizeFormulas, resident: &[(StorageId, u64)], peak: u64) -> Self {
+        let storages = || resident.iter().map(|&(storage, _)| storage);
+        let load = sizes.load(storages(), peak);
         let names = sizes.variables.names();
-        let formulas = resident.iter().filter_map(|&(storage, _)| sizes.bytes(storage));
+        let formulas = storages().filter_map(|storage| sizes.bytes(storage));
         let dims = sizes.variables.dims().iter().zip(&sizes.given);
-        let total = resident.iter().map(|&(_, bytes)| bytes).sum::<u64>() + workspace;
         Self {
             dims: dims
                 .map(|(dim, &size)| OpenDim {
@@ -49,7 +49,7 @@ impl OpenSizes {
                 })
                 .collect(),
             peak_formula: names.text(&load.formula),
-            peak_formula_bytes: total.saturating_sub(load.rest),
+            peak_formula_bytes: load.bytes,
             peak_other_bytes: load.rest,
             definitions: names.definitions(formulas.chain([&load.formula])),
         }
@@ -61,7 +61,7 @@ impl OpenSizes {
         let dims: Vec<_> = dims.map(|dim| format!("{}={}", shown(&dim.name), dim.size)).collect();
         let other = match self.peak_other_bytes {
             0 => String::new(),
-            bytes => format!("; {} more at these sizes that no formula gives", units::bytes(bytes)),
+            bytes => format!("; {} more for the kernel and what has no formula", units::bytes(bytes)),
         };
         let peak = format!(
             "peak as a formula: {} bytes, here {}{other}",

@@ -152,7 +152,8 @@ struct Resident {
     made_by: Option<String>,
     /// Its size.
     bytes: u64,
-    /// The same as a formula of the dimensions that the model leaves open; absent where none are open, or none says it.
+    /// Its size before it is rounded up, as a formula of the dimensions that the model leaves open; absent where none is open, or the data
+    /// decides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_formula: Option<String>,
 }
@@ -403,23 +404,19 @@ impl Report {
         let titles = ["bytes", "share", "tensor", "made by"].into_iter().chain(formula);
         let mut table = console::table(titles, 0..2);
         let share = |bytes: u64| format!("{:.1} %", units::percent(bytes, self.peak_bytes));
-        let mut row = |bytes: u64, tensor: String, node: &str, formula: Option<&String>| {
-            let formula = self.open.iter().map(|_| line(formula.map_or("?", String::as_str)));
+        let mut row = |bytes: u64, tensor: String, node: &str, formula: &str| {
+            let formula = self.open.iter().map(|_| line(formula));
             let cells = [units::bytes(bytes), share(bytes), tensor, line(node)];
             table.add_row(cells.into_iter().chain(formula));
         };
         if self.peak_workspace_bytes > 0 {
             let name = "(kernel workspace)".to_owned();
-            row(self.peak_workspace_bytes, name, &self.peak_node, None);
+            row(self.peak_workspace_bytes, name, &self.peak_node, "");
         }
         for resident in self.resident_at_peak.iter().take(self.top) {
             let node = resident.made_by.as_deref().unwrap_or_default();
-            row(
-                resident.bytes,
-                line(&resident.tensor),
-                node,
-                resident.bytes_formula.as_ref(),
-            );
+            let formula = resident.bytes_formula.as_deref().unwrap_or("?");
+            row(resident.bytes, line(&resident.tensor), node, formula);
         }
         table
     }
@@ -435,9 +432,10 @@ impl Report {
             after: trace.after,
         };
         let running = op_at(plan, replay.peak_step);
-        let workspace = running.map_or(0, |op| problem.ops[op].workspace);
         let sizes = model.size_formulas();
-        let open = sizes.as_ref().map(|sizes| OpenSizes::new(sizes, &resident, workspace));
+        let open = sizes
+            .as_ref()
+            .map(|sizes| OpenSizes::new(sizes, &resident, replay.peak));
         let names = sizes.as_ref().map(|sizes| sizes.variables.names());
         let formula = |storage| Some(names.as_ref()?.text(sizes.as_ref()?.bytes(storage)?));
         let at_peak = |&(storage, bytes): &(StorageId, u64)| {
@@ -462,7 +460,7 @@ impl Report {
             peak_bytes: replay.peak,
             peak_step: replay.peak_step,
             peak_node: running.map_or_else(String::new, |op| problem.ops[op].name.clone()),
-            peak_workspace_bytes: workspace,
+            peak_workspace_bytes: running.map_or(0, |op| problem.ops[op].workspace),
             floor: Floor::of(model, &SolveControl::new()),
             once: once_order(problem, &SolveControl::new()).map(|order| Once {
                 peak_bytes: order.peak,
