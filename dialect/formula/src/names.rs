@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::formula::{Derived, Formula};
 use crate::variables::Variables;
 
-/// Derived variables whose text is longer than this have a name of their own.
+/// Variables whose text is longer than this are called by a letter.
 const MOST_TEXT: usize = 60;
 
 /// How the variables of a table are called.
@@ -24,21 +24,16 @@ impl Variables {
     #[must_use]
     pub fn names(&self) -> Names {
         let mut names = Names {
-            names: self.dims().iter().map(|dim| dim.name.clone()).collect(),
-            definitions: vec![None; self.dims().len()],
-            parts: vec![BTreeSet::new(); self.dims().len()],
+            names: Vec::new(),
+            definitions: Vec::new(),
+            parts: Vec::new(),
         };
+        for dim in self.dims() {
+            names.push(format!("d{}", names.names.len()), quoted(&dim.name), BTreeSet::new());
+        }
         for derived in self.derived() {
             let (text, parts) = names.derived(derived);
-            let is_short = text.chars().count() <= MOST_TEXT;
-            let (name, definition) = if is_short {
-                (text, None)
-            } else {
-                (format!("v{}", names.names.len()), Some(text))
-            };
-            names.names.push(name);
-            names.definitions.push(definition);
-            names.parts.push(parts);
+            names.push(format!("v{}", names.names.len()), text, parts);
         }
         names
     }
@@ -68,6 +63,15 @@ impl Names {
         found
     }
 
+    /// Adds a variable: by its text, or where that is long, by a letter.
+    fn push(&mut self, letter: String, text: String, parts: BTreeSet<usize>) {
+        let is_short = text.chars().count() <= MOST_TEXT;
+        let (name, definition) = if is_short { (text, None) } else { (letter, Some(text)) };
+        self.names.push(name);
+        self.definitions.push(definition);
+        self.parts.push(parts);
+    }
+
     fn derived(&self, derived: &Derived) -> (String, BTreeSet<usize>) {
         let both = |one: &Formula, other: &Formula| variables(one).chain(variables(other)).collect();
         match derived {
@@ -85,6 +89,14 @@ impl Names {
             ),
         }
     }
+}
+
+/// A name as part of a formula: in quotes, if it looks like one itself.
+fn quoted(name: &str) -> String {
+    let is_plain = name
+        .chars()
+        .all(|letter| letter.is_alphanumeric() || "_.:/[]".contains(letter));
+    if is_plain { name.to_owned() } else { format!("`{name}`") }
 }
 
 fn variables(formula: &Formula) -> impl Iterator<Item = usize> {
@@ -121,5 +133,19 @@ mod tests {
         assert_eq!(names.text(&long), "v3");
         let definition = "v3 = max(batch*floor((height+1)/2)^2, batch^2+floor((height+1)/2))";
         assert_eq!(names.definitions([&long]), [definition]);
+    }
+
+    #[test]
+    fn names_that_look_like_formulas_or_are_long_are_told_apart() {
+        let dim = |name: String| OpenDim {
+            name,
+            least: 1,
+            most: 100,
+        };
+        let long = "x".repeat(1000);
+        let table = Variables::new(vec![dim("past + 1".to_owned()), dim(long.clone())]);
+        let sum = Formula::sum([(4, vec![(0, 1)]), (1, vec![(1, 1)])]);
+        assert_eq!(table.names().text(&sum), "4*`past + 1`+d1");
+        assert_eq!(table.names().definitions([&sum]), [format!("d1 = {long}")]);
     }
 }

@@ -458,6 +458,7 @@ impl<'m> Inference<'m> {
             Some(stand_in) => self.apply_rule(&stand_in.node, stand_in.inputs.clone(), scope),
             None => self.apply_rule(&node, inputs.clone(), scope),
         };
+        let is_ruled = ruled.is_ok();
         let mut results = match ruled {
             Ok(mut results) => {
                 if let Some(stand_in) = &stand_in {
@@ -482,10 +483,12 @@ impl<'m> Inference<'m> {
         }
         rules::complete(&node, &inputs, &mut results, &mut self.symbols);
         let version = scope.opsets.get("").copied().unwrap_or(0);
-        let (ruled, operands) = stand_in
-            .as_ref()
-            .map_or((&node, &inputs), |stand_in| (&stand_in.node, &stand_in.inputs));
-        formulas::complete(ruled, operands, version, &mut results, &mut self.symbols);
+        if is_ruled {
+            let (ruled, operands) = stand_in
+                .as_ref()
+                .map_or((&node, &inputs), |stand_in| (&stand_in.node, &stand_in.inputs));
+            formulas::complete(ruled, operands, version, &mut results, &mut self.symbols);
+        }
         for io in &mut results {
             io.type_info.take_if(|info| info.rank() > MAX_RANK);
         }

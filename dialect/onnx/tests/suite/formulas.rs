@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use remat_ir::{Graph, TensorId};
-use remat_onnx::proto::{GraphProto, NodeProto, TensorProto};
+use remat_onnx::proto::{GraphProto, Message, NodeProto, TensorProto};
+use remat_onnx::{ImportOptions, OnnxModel};
 
 use crate::common::*;
 
@@ -331,4 +332,54 @@ fn a_branch_that_is_not_known_leaves_a_dimension_without_a_formula() {
 fn a_model_without_open_dimensions_has_no_formulas() {
     let graph = of("2 3", vec![node("Neg", &["x"], &["y"])], Vec::new());
     assert!(import(graph).graph().formulas.is_none());
+}
+
+#[test]
+fn attributes_beyond_all_sizes_have_no_formula() {
+    let (most, least) = (i64::MAX, i64::MIN);
+    let window = |op: &str, name: &str, values: &[i64]| {
+        node(op, &["x", "w"], &["y"])
+            .ints("kernel_shape", &[3, 3])
+            .ints(name, values)
+    };
+    let nodes = vec![
+        window("Conv", "pads", &[least, most, least, least]),
+        window("Conv", "dilations", &[most, 1 << 31]),
+        window("Conv", "strides", &[least, 0]),
+        window("MaxPool", "strides", &[-1, 1 << 31]).int("ceil_mode", 1),
+        window("ConvTranspose", "output_padding", &[most, most]).ints("strides", &[1 << 31, 1 << 31]),
+        node("Slice", &["x", "ends", "ends", "axes", "ends"], &["y"]),
+        node("Slice", &["x", "starts", "ends", "axes"], &["y"]),
+        node("Pad", &["x", "pads"], &["y"]),
+        node("Tile", &["x", "pads"], &["y"]),
+        node("Tile", &["x", "repeats"], &["y"]),
+        node("Reshape", &["x", "repeats"], &["y"]),
+        node("Expand", &["x", "repeats"], &["y"]),
+        node("Range", &["start", "limit", "start"], &["y"]),
+        node("Split", &["x", "ends"], &["y", "z"]).int("axis", least),
+        node("SpaceToDepth", &["x"], &["y"]).int("blocksize", most),
+    ];
+    for node in nodes {
+        let initializers = vec![
+            tensor("w", FLOAT, &[4, 3, 3, 3]),
+            integers("starts", &[most, least]),
+            integers("ends", &[least, most]),
+            integers("axes", &[2, 3]),
+            integers("pads", &[most, most, most, most, most, least, most, least]),
+            integers("repeats", &[most, most, most, most]),
+            scalar("start", least),
+            scalar("limit", most),
+        ];
+        let graph = of("n 3 h w", vec![node], initializers);
+        let options = ImportOptions {
+            dims: [("n", 2), ("h", 8), ("w", 1 << 40)]
+                .map(|(name, size)| (name.to_owned(), size))
+                .into(),
+            open_sizes: true,
+            ..ImportOptions::default()
+        };
+        // Whether it can be read at all is not the point.
+        let bytes = model(graph).write_to_bytes().unwrap();
+        let _ = OnnxModel::from_bytes(&bytes, None, &options);
+    }
 }
