@@ -39,6 +39,15 @@ impl Call<'_> {
         (elements.len() == data.dims.iter().product::<usize>()).then_some(elements)
     }
 
+    /// The elements of an operand that only one rule multiplies with, which does so exactly.
+    pub(super) fn factors(&self, operand: usize, table: &Table) -> Option<Vec<Option<Fraction>>> {
+        let data = self.inputs.get(operand)?.shape_data.as_ref()?;
+        match &data.float_elems {
+            Some(numbers) => Some(numbers.iter().map(|&number| Fraction::exact(number)).collect()),
+            None => self.elements(operand, table),
+        }
+    }
+
     /// The elements of an operand that are whole.
     pub(super) fn integers(&self, operand: usize, table: &Table) -> Option<Shape> {
         let whole = |element: Option<Fraction>| element.filter(|element| element.by == 1).map(|element| element.over);

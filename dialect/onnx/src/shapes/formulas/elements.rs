@@ -73,7 +73,7 @@ fn lists(call: &Call<'_>, table: &mut Table) -> Option<Vec<Vec<Element>>> {
     Some(match name {
         // The same elements in another form.
         "Identity" | "Reshape" | "Squeeze" | "Unsqueeze" => vec![list(0)?.to_vec()],
-        "Cast" | "Floor" | "Ceil" | "Neg" => {
+        "Cast" | "Floor" | "Ceil" | "Neg" | "Not" => {
             let to = DataType::from_onnx(i32::try_from(call.int("to", 0)).ok()?);
             let result = |element: &Element| alone(name, to, element.as_ref()?, variables);
             vec![list(0)?.iter().map(result).collect()]
@@ -128,6 +128,7 @@ fn alone(name: &str, to: Option<DataType>, element: &Fraction, variables: &mut V
     Some(match (name, to) {
         ("Floor", _) => element.floor(variables)?.into(),
         ("Ceil", _) => element.ceil(variables)?.into(),
+        ("Not", _) => number((element.as_constant()? == 0).into()).into(),
         ("Neg", _) => Fraction::from(number(0)).minus(element)?,
         (_, Some(DataType::Bool)) => number((element.as_constant()? != 0).into()).into(),
         (_, Some(to)) if is_integer(to) => element.truncated(variables)?.into(),

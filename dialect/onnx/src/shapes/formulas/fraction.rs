@@ -3,7 +3,7 @@
 use remat_formula::{Formula, Interval, Variables};
 
 /// Factors of floating point have numerators up to this: with larger ones, products of sizes are rounded.
-const MOST_NUMERATOR: f64 = 1024.0;
+const MOST_NUMERATOR: i64 = 1024;
 /// The same for their denominators.
 const MOST_DENOMINATOR: u32 = 1 << 20;
 
@@ -23,16 +23,19 @@ impl From<Formula> for Fraction {
 impl Fraction {
     /// A number with few binary places; `None` for others.
     pub(super) fn of_float(value: f64) -> Option<Self> {
-        let mut by = 1;
-        let mut over = value;
+        let exact = Self::exact(value)?;
+        let is_small =
+            exact.by == 1 || (exact.by <= MOST_DENOMINATOR && exact.over.as_constant()?.abs() <= MOST_NUMERATOR);
+        is_small.then_some(exact)
+    }
+
+    /// A number with so many binary places that its denominator is one; `None` for others.
+    pub(super) fn exact(value: f64) -> Option<Self> {
+        let (mut over, mut by) = (value, 1_u32);
         while over.fract() != 0.0 {
-            (over, by) = (over * 2.0, by * 2);
-            if by > MOST_DENOMINATOR {
-                return None;
-            }
+            (over, by) = (over * 2.0, by.checked_mul(2)?);
         }
-        let is_small = over.is_finite() && (by == 1 || over.abs() <= MOST_NUMERATOR) && over.abs() < 9e15;
-        is_small.then(|| Self {
+        (over.is_finite() && over.abs() < 9e15).then(|| Self {
             over: Formula::constant(over as i64),
             by,
         })

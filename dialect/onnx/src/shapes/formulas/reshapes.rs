@@ -26,12 +26,24 @@ pub(super) fn reshape(call: &Call<'_>, table: &mut Table) -> Option<Shape> {
         found.push(dim);
     }
     if let Some(axis) = rest {
-        found[axis] = product(&shape).zip(product(&found)).and_then(|(all, others)| {
-            let by = || u32::try_from(others.as_constant()?).ok();
-            all.over(&others).or_else(|| table.variables.floor(&all, by()?))
-        });
+        let products = product(&shape).zip(product(&found));
+        found[axis] = products.and_then(|(all, others)| rest_of(&all, &others, table));
     }
     Some(found)
+}
+
+/// What is left of a product by others. Where the others are one term, its number may leave a remainder in the formula, though in no size at
+/// which the model runs.
+fn rest_of(all: &Formula, others: &Formula, table: &mut Table) -> Option<Formula> {
+    let in_parts = || {
+        let mut terms = others.terms();
+        let (Some((divisor, _)), None) = (terms.next(), terms.next()) else {
+            return None;
+        };
+        let plain = others.over(&number(divisor))?;
+        table.variables.floor(&all.over(&plain)?, u32::try_from(divisor).ok()?)
+    };
+    all.over(others).or_else(in_parts)
 }
 
 fn product(shape: &Shape) -> Option<Formula> {

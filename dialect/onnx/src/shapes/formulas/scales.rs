@@ -34,9 +34,9 @@ pub(super) fn resize(call: &Call<'_>, table: &mut Table) -> Option<Shape> {
     } else {
         let scales = match call.node.attr("scales") {
             Some(Attribute::Floats(scales)) if is_upsample => {
-                scales.iter().map(|&scale| Fraction::of_float(scale.into())).collect()
+                scales.iter().map(|&scale| Fraction::exact(scale.into())).collect()
             }
-            _ => call.elements(if is_upsample || call.version <= 10 { 1 } else { 2 }, table)?,
+            _ => call.factors(if is_upsample || call.version <= 10 { 1 } else { 2 }, table)?,
         };
         let mut scaled = |(&axis, scale): (&usize, Option<Fraction>)| -> Option<Formula> {
             let dim = Fraction::from(shape[axis].clone()?);
