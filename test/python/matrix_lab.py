@@ -9,7 +9,7 @@ import pytest
 from models import Facts, generate
 from runtime import LEVELS, Settings
 
-EFFORT = ["--step-limit", "1000", "--threads", "1", "--time-limit", "10m"]
+EFFORT = ["--no-arena-plan", "--step-limit", "1000", "--threads", "1", "--time-limit", "10m"]
 """The same work on every machine, whatever else runs there."""
 
 

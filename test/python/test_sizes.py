@@ -10,7 +10,7 @@ from models import Network
 from onnx import TensorProto, helper, numpy_helper
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-FAST = ["--step-limit", "300", "--threads", "1", "--time-limit", "10m", "--format", "json"]
+FAST = ["--no-arena-plan", "--step-limit", "300", "--threads", "1", "--time-limit", "10m", "--format", "json"]
 
 
 class Builder(Network):
@@ -297,6 +297,6 @@ def test_what_the_data_decides_is_said_and_nothing_is_written_unasked(remat_opt,
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout)
     assert report["data_dependent_sizes"] and not out.exists()
-    run = remat_opt(model, "-o", out, "-b", "none", "--arena-plan", "--step-limit", "300", "--time-limit", "10m", "-v")
+    run = remat_opt(model, "-o", out, "-b", "none", "--step-limit", "300", "--time-limit", "10m", "-v")
     assert run.returncode == 0, run.stderr
     assert "sizes that were seen" in run.stdout

@@ -62,7 +62,7 @@ def runs_in(environment, path, arena):
 def test_a_plan_is_followed_or_declined(environment, network, remat_opt, tmp_path):
     is_old = version_of(environment) < OLDEST
     out = tmp_path / "out.onnx"
-    arguments = ["--budget", "none", "--arena-plan", "--time-limit", "3s", "--format", "json"]
+    arguments = ["--budget", "none", "--time-limit", "3s", "--format", "json"]
     named = ["--ort-library", library_of(environment)]
     run = remat_opt(network, "-o", out, *arguments, *named)
     if is_old:

@@ -26,13 +26,56 @@ pub struct Fit {
     /// Samples that differ in one dimension only, for each dimension.
     lines: Vec<Vec<Vec<usize>>>,
     dims: usize,
+    /// The dimension on which numbers depend by a product only, up to some number.
+    capped: Option<usize>,
     derived: Vec<Derived>,
     /// The values of all variables in every sample.
     variables: Vec<Vec<i128>>,
 }
 
-/// On what numbers depend along one dimension: up to two variables, with their highest powers.
-type Basis = Vec<(usize, u32)>;
+/// How numbers depend on one dimension.
+#[derive(Clone)]
+struct Basis {
+    /// Variables and their highest powers.
+    powers: Vec<(usize, u32)>,
+    /// Whether lower powers count, too, and a number without any: a polynomial, else a product.
+    is_sum: bool,
+    /// So many points of a line more than there are coefficients say that it is so.
+    spare: usize,
+}
+
+impl Basis {
+    fn product(variable: usize, power: u32, spare: usize) -> Self {
+        Self {
+            powers: vec![(variable, power)],
+            is_sum: false,
+            spare,
+        }
+    }
+
+    fn sum(powers: &[(usize, u32)], spare: usize) -> Self {
+        Self {
+            powers: powers.to_vec(),
+            is_sum: true,
+            spare,
+        }
+    }
+
+    /// What the coefficients are of.
+    fn factors(&self) -> Vec<Vec<(usize, u32)>> {
+        if !self.is_sum {
+            return vec![self.powers.clone()];
+        }
+        // Two variables of one dimension are added, not multiplied.
+        let powers = self.powers.iter();
+        let powers = powers.flat_map(|&(variable, most)| (1..=most).map(move |power| vec![(variable, power)]));
+        [Vec::new()].into_iter().chain(powers).collect()
+    }
+}
+
+/// Points beyond the coefficients for what is a guess among few, and among many.
+const SPARE: usize = 1;
+const SPARE_OF_MANY: usize = 3;
 
 impl Fit {
     /// Numbers will be given for these sizes of the open dimensions, at least one, each with as many sizes. Formulas may use variables that are
@@ -47,10 +90,18 @@ impl Fit {
         Self {
             lines,
             dims,
+            capped: None,
             variables: variables.collect(),
             derived,
             samples,
         }
+    }
+
+    /// Numbers depend on this dimension by a product only, up to some size of it: the number of threads that have workspace of their own.
+    #[must_use]
+    pub fn capped(mut self, dim: usize) -> Self {
+        self.capped = Some(dim);
+        self
     }
 
     /// The variables that follow from the open dimensions, those that formulas so far made necessary among them.
@@ -81,10 +132,7 @@ impl Fit {
                 bases.push(self.basis(dim, numbers)?);
             }
         }
-        let all = products(&bases)?;
-        // A single product is the rule, and needs the fewest samples.
-        let highest: Vec<(usize, u32)> = bases.iter().filter_map(|basis| basis.last().copied()).collect();
-        self.solved(&[highest], numbers).or_else(|| self.solved(&all, numbers))
+        self.solved(&products(&bases)?, numbers)
     }
 
     /// A number that is nowhere below these: a product of some dimensions, a number, or both.
@@ -120,15 +168,26 @@ impl Fit {
         best.0
     }
 
-    /// The simplest basis in which the numbers are a polynomial along every line of this dimension.
+    /// The simplest basis in which the numbers are as they are along every line of this dimension.
     fn basis(&mut self, dim: usize, numbers: &[u64]) -> Option<Basis> {
-        let alone = |variable| vec![vec![(variable, 1)], vec![(variable, 2)]];
-        // A sum of two comes last: all that one variable explains, it explains more simply.
-        let both = |variable| vec![vec![(dim, 1), (variable, 1)]];
-        self.first_that_holds(dim, alone(dim), numbers)
-            .or_else(|| self.with_derived(dim, alone, numbers))
-            .or_else(|| self.first_that_holds(dim, vec![vec![(dim, MOST_POWER)]], numbers))
-            .or_else(|| self.with_derived(dim, both, numbers))
+        let products = |variable, spare| [1, 2].map(|power| Basis::product(variable, power, spare));
+        let sums = |variable, spare| [1, 2].map(|power| Basis::sum(&[(variable, power)], spare));
+        if self.capped == Some(dim) {
+            let one = |variable| vec![Basis::product(variable, 1, SPARE)];
+            let found = self.first_that_holds(dim, one(dim), numbers);
+            return found.or_else(|| self.with_derived(dim, one, numbers));
+        }
+        let plain = products(dim, SPARE).into_iter().chain(sums(dim, SPARE)).collect();
+        let of_derived = |variable| {
+            let (products, sums) = (products(variable, SPARE_OF_MANY), sums(variable, SPARE_OF_MANY));
+            products.into_iter().chain(sums).collect()
+        };
+        // A sum of two variables comes last: all that one explains, it explains more simply.
+        let of_both = |variable| vec![Basis::sum(&[(dim, 1), (variable, 1)], SPARE_OF_MANY)];
+        self.first_that_holds(dim, plain, numbers)
+            .or_else(|| self.with_derived(dim, of_derived, numbers))
+            .or_else(|| self.first_that_holds(dim, vec![Basis::sum(&[(dim, MOST_POWER)], SPARE)], numbers))
+            .or_else(|| self.with_derived(dim, of_both, numbers))
     }
 
     fn first_that_holds(&self, dim: usize, bases: Vec<Basis>, numbers: &[u64]) -> Option<Basis> {
@@ -160,18 +219,15 @@ impl Fit {
     /// of threads.
     fn candidates(&self, dim: usize) -> Vec<Derived> {
         let of = Formula::variable(dim);
+        if self.capped == Some(dim) {
+            let sizes = self.samples.iter().map(|sample| sample[dim]);
+            let top = sizes.max().unwrap_or(0).min(MOST_MINIMUM);
+            let minimum = |top| Derived::Min(of.clone(), Formula::constant(i64::try_from(top).unwrap_or(0)));
+            return (2..top).map(minimum).collect();
+        }
         let divisors = (2..=MOST_DIVISOR).filter(|by| by.is_power_of_two() || *by <= 16);
         let quotients = divisors.flat_map(|by| (0..by).map(move |more| (more, by)));
-        let quotients = quotients.map(|(more, by)| quotient(&of, more, by));
-        let top = self
-            .samples
-            .iter()
-            .map(|sample| sample[dim])
-            .max()
-            .unwrap_or(0)
-            .min(MOST_MINIMUM);
-        let minima = (2..top).map(|top| Derived::Min(of.clone(), Formula::constant(i64::try_from(top).unwrap_or(0))));
-        quotients.chain(minima).collect()
+        quotients.map(|(more, by)| quotient(&of, more, by)).collect()
     }
 
     fn derive(&mut self, derived: Derived) {
@@ -202,26 +258,34 @@ impl Fit {
         places.map(|(place, _)| self.dims + place).collect()
     }
 
-    /// Whether the numbers are a polynomial of this basis along every line, and at least one line says so.
-    fn holds(&self, dim: usize, basis: &[(usize, u32)], numbers: &[u64]) -> bool {
-        let Some(products) = products(&[basis.to_vec()]) else {
-            return false;
-        };
+    /// Whether the numbers are as this basis says along every line, and at least one line says so.
+    fn holds(&self, dim: usize, basis: &Basis, numbers: &[u64]) -> bool {
+        let factors = basis.factors();
         let mut is_said = false;
         for line in self.lines[dim].iter().filter(|line| varies(line, numbers)) {
-            let mut rows: Vec<Vec<u64>> = line
-                .iter()
-                .map(|&sample| self.row(&products, sample, numbers))
-                .collect();
+            let mut rows: Vec<Vec<u64>> = line.iter().map(|&sample| self.row(&factors, sample, numbers)).collect();
             rows.sort_unstable();
             rows.dedup();
             let points = rows.len();
-            match solve(rows, products.len()) {
-                Some((_, determined)) => is_said |= determined == products.len() && points > determined,
+            match solve(rows, factors.len()) {
+                // All sizes that are known of this dimension say enough if they are few.
+                Some((_, determined)) => {
+                    let is_all = points == self.sizes(dim) && points <= 2;
+                    let is_enough = points >= factors.len() + basis.spare || is_all;
+                    is_said |= determined == factors.len() && is_enough;
+                }
                 None => return false,
             }
         }
         is_said
+    }
+
+    /// How many sizes of a dimension there are.
+    fn sizes(&self, dim: usize) -> usize {
+        let mut sizes: Vec<u64> = self.samples.iter().map(|sample| sample[dim]).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes.len()
     }
 
     /// The values of products of variables in a sample, and the number there.
@@ -281,24 +345,19 @@ fn lines(samples: &[Vec<u64>], dim: usize) -> Vec<Vec<usize>> {
     lines.into_values().filter(|line| line.len() > 1).collect()
 }
 
-/// All products of powers of the bases; `None` where they are too many.
+/// All products of factors of the bases; `None` where they are too many.
 fn products(bases: &[Basis]) -> Option<Vec<Vec<(usize, u32)>>> {
     let mut all = vec![Vec::new()];
     for basis in bases {
-        // Two variables of one dimension are added, not multiplied.
-        let powers = basis
-            .iter()
-            .flat_map(|&(variable, most)| (1..=most).map(move |power| (variable, power)));
-        let powers: Vec<(usize, u32)> = powers.collect();
-        let more: Vec<Vec<(usize, u32)>> = all
-            .iter()
-            .flat_map(|product: &Vec<(usize, u32)>| {
-                powers
-                    .iter()
-                    .map(|&power| product.iter().copied().chain([power]).collect())
-            })
-            .collect();
-        all.extend(more);
+        let factors = basis.factors();
+        let with = |product: &Vec<(usize, u32)>| {
+            let product = product.clone();
+            factors
+                .iter()
+                .map(move |factor| product.iter().chain(factor).copied().collect())
+                .collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(with).collect();
         if all.len() > MOST_COEFFICIENTS {
             return None;
         }
@@ -415,8 +474,8 @@ mod tests {
         is_found(3, |d| 256 * d[0] * (d[1] + 3).div_euclid(4) * (d[2] + 1).div_euclid(2));
         is_found(2, |d| 64 * d[0] * d[1].div_ceil(32) + 8 * d[1] * d[0]);
         is_found(1, |d| 4 * d[0].div_ceil(3) * 5);
-        // Workspace of up to five threads.
-        is_found(2, |d| 65536 * d[0].min(5) * d[1]);
+        // A constant and a product.
+        is_found(2, |d| 8 * d[1] * d[0] + 4 * d[0]);
     }
 
     #[test]
@@ -431,6 +490,32 @@ mod tests {
             let value = bound.value(&values(sample, &[]).expect("small"));
             assert!(value >= Some(i128::from(number)), "{bound}");
         }
+    }
+
+    #[test]
+    fn workspace_grows_up_to_a_number_of_threads() {
+        let of = |d: &[u64]| 65536 * d[0].min(5) * d[1];
+        let mut fit = Fit::new(samples(2), Vec::new()).capped(0);
+        let formula = fit.exact(&numbers(&samples(2), of)).expect("there is a formula");
+        assert_eq!(formula.to_string(), "65536*d1*d2");
+        assert_eq!(
+            fit.derived(),
+            [Derived::Min(Formula::variable(0), Formula::constant(5))]
+        );
+    }
+
+    #[test]
+    fn few_points_do_not_say_much() {
+        let of = |numbers: &[u64]| {
+            let samples = (1..=numbers.len() as u64).map(|size| vec![size]).collect();
+            Fit::new(samples, Vec::new())
+                .exact(numbers)
+                .map(|formula| formula.to_string())
+        };
+        assert_eq!(of(&[64, 96]), Some("32*d0+32".to_owned()));
+        assert_eq!(of(&[64, 96, 128]), Some("32*d0+32".to_owned()));
+        assert_eq!(of(&[64, 96, 192]), None);
+        assert_eq!(of(&[64, 64, 128, 64]), None);
     }
 
     #[test]

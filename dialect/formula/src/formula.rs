@@ -237,7 +237,8 @@ impl Derived {
     }
 
     /// Bounds of its value where the variables before it lie in these intervals.
-    pub(crate) fn bounds(&self, variables: &[Interval]) -> Interval {
+    #[must_use]
+    pub fn bounds(&self, variables: &[Interval]) -> Interval {
         let both = |of: &Formula| of.bounds(variables);
         match self {
             Self::Quotient(of, by) => {

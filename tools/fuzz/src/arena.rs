@@ -1,8 +1,12 @@
 //! Plans of the memory of a run, as the arena library reads them.
 
-use remat_onnxruntime_arena::{ALIGNMENT, ArenaPlanFile};
+use remat_onnxruntime_arena::{ALIGNMENT, ArenaPlan, ArenaPlanFile, Plans, Shape};
 
-/// A plan that is read is written and read again as the same one, and its buffers lie within their block.
+/// Most buffers of files that are placed.
+const MOST_BUFFERS: usize = 200;
+
+/// A plan that is read is written and read again as the same one. Whatever sizes the open dimensions have, no two buffers that are live at one time
+/// share bytes of the block, and no block is larger than its bound.
 pub(crate) fn body(data: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(data) else {
         return false;
@@ -12,13 +16,37 @@ pub(crate) fn body(data: &[u8]) -> bool {
     };
     let again = ArenaPlanFile::parse(&file.to_string());
     assert_eq!(again.as_ref(), Ok(&file), "what is written is read as another plan");
-    for plan in &file.plans {
-        for buffer in &plan.buffers {
-            assert!(buffer.first < buffer.last && buffer.bytes > 0);
-            if let Some(offset) = buffer.offset {
-                assert!(offset.is_multiple_of(ALIGNMENT) && offset + buffer.bytes <= plan.block_bytes);
+    if file.plans.iter().any(|plan| plan.buffers.len() > MOST_BUFFERS) {
+        return true;
+    }
+    let plans = Plans::new(&file);
+    let least: Vec<u64> = file.dims.iter().map(|dim| dim.least).collect();
+    let middle: Vec<u64> = file
+        .dims
+        .iter()
+        .map(|dim| dim.least + (dim.most - dim.least) / 2)
+        .collect();
+    let most: Vec<u64> = file.dims.iter().map(|dim| dim.most).collect();
+    for (number, plan) in file.plans.iter().enumerate() {
+        for dims in [&least, &middle, &most] {
+            if let Some(shape) = plans.shape(number, dims) {
+                is_placed(plan, &shape, plans.block_bytes());
             }
         }
     }
     true
+}
+
+fn is_placed(plan: &ArenaPlan, shape: &Shape, bound: u64) {
+    assert!(shape.block_bytes() <= bound, "{} of {bound} bytes", shape.block_bytes());
+    let buffers = plan.buffers.iter().zip(shape.sizes()).zip(shape.offsets());
+    let placed = buffers.filter_map(|((buffer, &bytes), &offset)| Some((buffer, bytes, offset?)));
+    let placed: Vec<_> = placed.collect();
+    for (place, (one, bytes, offset)) in placed.iter().enumerate() {
+        assert!(offset.is_multiple_of(ALIGNMENT) && offset + bytes <= shape.block_bytes());
+        for (other, more, start) in &placed[..place] {
+            let lives = one.first < other.last && other.first < one.last;
+            assert!(!lives || offset + bytes <= *start || start + more <= *offset);
+        }
+    }
 }

@@ -6,13 +6,21 @@
 //! is freed, the session is gone, and so are its blocks, one with live outputs when the last of them is freed. Nothing tells that a session
 //! without such buffers is gone: its blocks are given back when no run used them for a while ([`Blocks::look`]), and when another session
 //! loads.
+//!
+//! What a run needs is reserved in the ledger of the process before the run uses it, from its first buffer on, or where its shape is not
+//! certain then, from the first one with which it is. It stays reserved while a buffer is live that is no output; after that, the pages that the
+//! block keeps, and what the run left outside, count with their own bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
-
 use std::sync::Arc;
+use std::time::Duration;
 
+use crate::account::{Account, Credit, Denied};
+use crate::block::{Block, Live};
+use crate::counts::AllocationCounts;
 use crate::cursor::{Cursor, Spot};
+use crate::ledger::Thread;
+use crate::pages::Memory;
 use crate::plans::{Known, Plans};
 
 /// Most blocks of a session. Beyond it, outputs that are held make buffers of later runs stay outside.
@@ -21,85 +29,25 @@ const MOST_BLOCKS: usize = 1 << 12;
 const IDLE_RUNS: u64 = 64;
 /// Most sizes of which it is kept that no run begins with them.
 const MOST_UNKNOWN: usize = 1 << 12;
-/// Pages of a block go back that none of so many runs in a row needed: of every so many, it is looked at what they needed.
-const WINDOW: u64 = 8;
-
-/// Address space from the system. Bytes that were never written, or were forgotten, take no memory.
-pub(crate) trait Memory {
-    /// The address of that many bytes; `None` where there are none.
-    fn map(&self, bytes: usize) -> Option<usize>;
-    /// All of these bytes of a mapping are about to be used.
-    fn expect(&self, addresses: Range<usize>);
-    /// Gives a mapping back.
-    fn unmap(&self, start: usize, bytes: usize);
-    /// Gives the memory back that the whole pages of these addresses take; their content is lost, they stay mapped. They are no longer expected
-    /// to be used.
-    fn forget(&self, addresses: Range<usize>);
-}
-
-/// What is known of the allocations of sessions. The layout is that of `remat_arena_figures` in C, and only ever grows at its end.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct AllocationCounts {
-    /// Runs that began as a plan does.
-    pub runs: u64,
-    /// Buffers that got their planned offset.
-    pub placed: u64,
-    /// Buffers that stay outside by plan.
-    pub planned_outside: u64,
-    /// Buffers that no plan foresees.
-    pub missed: u64,
-    /// Buffers whose planned bytes were taken.
-    pub refused: u64,
-    /// Buffers that were allocated while a session loaded.
-    pub at_load: u64,
-    /// Blocks now.
-    pub blocks: u64,
-    /// Bytes of the largest block that the plans may need.
-    pub block_bytes: u64,
-    /// Most blocks at one time.
-    pub most_blocks: u64,
-    /// Bytes of runs outside of blocks now.
-    pub outside_bytes: u64,
-    /// Most bytes of runs outside of blocks at one time.
-    pub most_outside_bytes: u64,
-    /// Bytes of blocks that runs wrote to and that were not given back, at most.
-    pub used_bytes: u64,
-    /// Most such bytes at one time.
-    pub most_used_bytes: u64,
-    /// Shapes whose offsets are kept.
-    pub shapes: u64,
-}
-
-impl AllocationCounts {
-    /// Adds those of another session.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.runs += other.runs;
-        self.placed += other.placed;
-        self.planned_outside += other.planned_outside;
-        self.missed += other.missed;
-        self.refused += other.refused;
-        self.at_load += other.at_load;
-        self.blocks += other.blocks;
-        self.block_bytes = self.block_bytes.max(other.block_bytes);
-        self.most_blocks += other.most_blocks;
-        self.outside_bytes += other.outside_bytes;
-        self.most_outside_bytes += other.most_outside_bytes;
-        self.used_bytes += other.used_bytes;
-        self.most_used_bytes += other.most_used_bytes;
-        self.shapes += other.shapes;
-    }
-}
 
 /// What a buffer outside of the blocks is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
     /// A session allocated it while it loaded.
     Load,
-    /// A run that has the block at this address.
-    Run(usize),
-    /// It lives as long as it likes: an output, or what no plan foresees.
-    Free,
+    /// The plan of a run has it, which has the block at this address.
+    Run { block: usize, run: u64, is_output: bool },
+    /// No plan foresees it; it lives as long as it likes. This thread allocated it.
+    Unforeseen(Thread),
+}
+
+/// Why a buffer does not lie in a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Elsewhere {
+    /// The caller has to allocate it elsewhere, and then to [`Blocks::adopt`] it.
+    Outside(Origin),
+    /// The caller has to wait for what is requested, and then to try again with it; or to [refuse](Blocks::refuse) it.
+    Denied(Denied),
 }
 
 /// An allocation that the plan did not serve.
@@ -109,116 +57,6 @@ pub(crate) enum Misfit {
     Missed { place: usize, bytes: u64 },
     /// The planned bytes of the buffer at this place of a run were taken.
     Refused { place: usize, bytes: u64 },
-}
-
-/// A thread, by its number.
-pub(crate) type Thread = u64;
-
-#[derive(Debug)]
-struct Block {
-    /// Its size.
-    bytes: u64,
-    /// Live buffers by offset.
-    live: BTreeMap<u64, Live>,
-    /// Live buffers of the run that are no outputs, outside of the block, too.
-    transient: usize,
-    /// The thread whose run is here.
-    owner: Option<Thread>,
-    cursor: Cursor,
-    /// Which run began here last.
-    run: u64,
-    /// Whether it was empty at the last look, and no run began since.
-    was_idle: bool,
-    pages: Pages,
-}
-
-/// A live buffer.
-#[derive(Clone, Copy, Debug)]
-struct Live {
-    bytes: u64,
-    is_output: bool,
-    /// The run that allocated it, and which buffer of its plan it is.
-    run: u64,
-    place: usize,
-}
-
-/// How far the bytes of a block are in use, from its start.
-#[derive(Clone, Copy, Default, Debug)]
-struct Pages {
-    /// Written to, and not given back.
-    used: u64,
-    /// Expected to be used.
-    expected: u64,
-    /// By the last run.
-    last: u64,
-    /// By the runs of this window.
-    window: u64,
-    /// How many these are.
-    runs: u64,
-}
-
-impl Pages {
-    /// A run begins; up to where the bytes are kept, if others go back now.
-    fn begin(&mut self) -> Option<u64> {
-        self.last = 0;
-        if self.runs < WINDOW {
-            self.runs += 1;
-            return None;
-        }
-        let needed = self.window;
-        (self.runs, self.window) = (1, 0);
-        (needed < self.used).then_some(needed)
-    }
-
-    /// Bytes up to here are used.
-    fn use_to(&mut self, end: u64) {
-        self.used = self.used.max(end);
-        self.last = self.last.max(end);
-        self.window = self.window.max(end);
-    }
-}
-
-impl Block {
-    fn is_free(&self, offset: u64, bytes: u64) -> bool {
-        let below = self.live.range(..offset.saturating_add(bytes)).next_back();
-        below.is_none_or(|(&start, live)| start + live.bytes <= offset)
-    }
-
-    /// Whether the run that was here is over.
-    fn is_over(&self, plans: &Plans) -> bool {
-        self.transient == 0 && self.cursor.is_over(plans)
-    }
-
-    /// Whether nothing is in it, and no run goes on here.
-    fn is_idle(&self, plans: &Plans) -> bool {
-        self.live.is_empty() && (self.owner.is_none() || self.is_over(plans))
-    }
-
-    /// Live buffers of the run that is here, and where they lie.
-    fn of_run(&self) -> Vec<(usize, u64)> {
-        let mine = self.live.iter().filter(|(_, live)| live.run == self.run);
-        mine.map(|(&offset, live)| (live.place, offset)).collect()
-    }
-
-    /// Gives the bytes from an offset on back, but for those of live buffers.
-    fn forget_from(&mut self, base: usize, keep: u64, memory: &impl Memory) {
-        let mut from = keep;
-        let ends = self.live.iter().map(|(&start, live)| (start, start + live.bytes));
-        for (start, end) in ends.chain([(self.bytes, 0)]) {
-            if let (Ok(from), Ok(start)) = (usize::try_from(from), usize::try_from(start))
-                && from < start
-            {
-                memory.forget(base + from..base + start);
-            }
-            from = from.max(end);
-        }
-        let kept = self
-            .live
-            .last_key_value()
-            .map_or(0, |(&start, live)| start + live.bytes);
-        self.pages.used = self.pages.used.min(keep.max(kept));
-        self.pages.expected = self.pages.expected.min(keep);
-    }
 }
 
 /// The blocks of a session, and what it has outside of them.
@@ -245,16 +83,19 @@ pub(crate) struct Blocks<M> {
     has_unused_pages: bool,
     /// The first allocation that the plans did not serve, until it is told.
     misfit: Option<Misfit>,
+    account: Account,
     figures: AllocationCounts,
 }
 
 impl<M: Memory> Blocks<M> {
-    pub(crate) fn new(plans: Arc<Plans>, memory: M) -> Self {
+    pub(crate) fn new(plans: Arc<Plans>, memory: M, account: Account) -> Self {
         let figures = AllocationCounts {
             block_bytes: plans.block_bytes(),
+            limit_bytes: account.most_bytes.unwrap_or(0),
             ..AllocationCounts::default()
         };
         Self {
+            account,
             memory,
             plans,
             blocks: BTreeMap::new(),
@@ -291,23 +132,28 @@ impl<M: Memory> Blocks<M> {
         self.has_unused_pages = false;
         for (&base, block) in &mut self.blocks {
             let is_idle = block.is_idle(plans);
-            if is_idle && block.was_idle && block.pages.last < block.pages.used {
-                block.forget_from(base, block.pages.last, memory);
+            if is_idle
+                && block.was_idle
+                && let Some(keep) = block.pages.left()
+            {
+                block.forget_from(base, keep, memory);
             }
             block.was_idle = is_idle;
-            self.has_unused_pages |= block.pages.last < block.pages.used;
+            self.has_unused_pages |= block.pages.unused().is_some();
         }
+        self.settle_all();
         self.is_watched = self.has_unused_pages || self.loaded == 0 && !self.blocks.is_empty();
         self.is_watched
     }
 
-    /// Gives back all pages in which nothing is live, of blocks in which no run goes on.
-    pub(crate) fn trim(&mut self) {
+    /// Gives back all pages that neither a live buffer nor a run that goes on needs; how many bytes that were.
+    pub(crate) fn trim(&mut self) -> u64 {
+        let before = self.used_bytes();
         for (&base, block) in &mut self.blocks {
-            if block.owner.is_none() || block.is_over(&self.plans) {
-                block.forget_from(base, 0, &self.memory);
-            }
+            block.trim(base, &self.memory);
         }
+        self.settle_all();
+        before.saturating_sub(self.used_bytes())
     }
 
     /// Gives all idle blocks back, if nothing else would tell that the session is gone.
@@ -332,12 +178,26 @@ impl<M: Memory> Blocks<M> {
             blocks: self.blocks.len() as u64,
             used_bytes: self.used_bytes(),
             shapes: self.known.iter().count() as u64,
+            reserved_bytes: self.account.reserved().0,
+            most_reserved_bytes: self.account.reserved().1,
             ..self.figures
         }
     }
 
     fn used_bytes(&self) -> u64 {
-        self.blocks.values().map(|block| block.pages.used).sum()
+        self.blocks.values().map(|block| block.pages.bytes()).sum()
+    }
+
+    /// Runs of this session no longer wait for others; what does not fit is refused.
+    pub(crate) fn never_wait(&mut self) {
+        self.account.waits = false;
+    }
+
+    /// An allocation waited for so long.
+    pub(crate) fn count_wait(&mut self, time: Duration) {
+        self.figures.waits += 1;
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.figures.waiting_nanoseconds = self.figures.waiting_nanoseconds.saturating_add(nanoseconds);
     }
 
     /// A session begins to load on this thread.
@@ -358,80 +218,126 @@ impl<M: Memory> Blocks<M> {
         self.loading.contains(&thread)
     }
 
-    /// The address of a buffer in a block; or the origin of one that the caller has to allocate elsewhere, and then to [`Blocks::adopt`].
-    pub(crate) fn allocate(&mut self, thread: Thread, bytes: u64) -> Result<usize, Origin> {
+    /// The address of a buffer in a block. What was granted for it is taken from the credit; the caller [declines](Blocks::decline) the rest.
+    pub(crate) fn allocate(&mut self, thread: Thread, bytes: u64, credit: &mut Credit) -> Result<usize, Elsewhere> {
         if self.is_loading(thread) {
             self.figures.at_load += 1;
-            return Err(Origin::Load);
+            return Err(Elsewhere::Outside(Origin::Load));
         }
         let Some(base) = self.block_of(thread, bytes) else {
-            self.misses(0, bytes);
-            return Err(Origin::Free);
+            return Err(self.allocate_unforeseen(thread, 0, bytes, credit));
         };
         let Some(block) = self.blocks.get_mut(&base) else {
-            return Err(Origin::Free);
+            return Err(self.allocate_unforeseen(thread, 0, bytes, credit));
         };
         let found = block.cursor.find(&self.plans, &self.known, bytes);
         if found == Some(true) {
             let live = block.of_run();
             block.cursor.keep(&self.plans, &live);
         }
-        let spot = found.and_then(|_| block.cursor.advance(&self.plans, bytes));
-        let Some(Spot {
-            place,
-            offset,
-            is_output,
-        }) = spot
-        else {
+        let Some(spot) = found.and_then(|_| block.cursor.spot(&self.plans)) else {
             let place = block.cursor.place();
-            self.misses(place, bytes);
-            return Err(Origin::Free);
+            return Err(self.allocate_unforeseen(thread, place, bytes, credit));
         };
-        let used = block.pages.used;
-        let address = match offset {
-            Some(offset) if block.is_free(offset, bytes) && offset.saturating_add(bytes) <= block.bytes => {
-                block.live.insert(
-                    offset,
-                    Live {
-                        bytes,
-                        is_output,
-                        run: block.run,
-                        place,
-                    },
-                );
-                let end = offset + bytes;
-                if end > block.pages.expected {
-                    let expected = block.cursor.block_bytes().clamp(end, block.bytes);
-                    if let [Ok(from), Ok(to)] = [block.pages.expected, expected].map(usize::try_from) {
-                        self.memory.expect(base + from..base + to);
-                    }
-                    block.pages.expected = expected;
-                }
-                block.pages.use_to(end);
-                self.figures.placed += 1;
-                usize::try_from(offset).ok().map(|offset| base + offset)
-            }
-            Some(_) => {
-                if self.figures.refused + self.figures.missed == 0 {
-                    self.misfit = Some(Misfit::Refused { place, bytes });
-                }
-                self.figures.refused += 1;
-                None
-            }
-            None => {
-                self.figures.planned_outside += 1;
-                None
-            }
-        };
-        block.transient += usize::from(!is_output);
-        if block.cursor.is_complete() {
-            self.known.used(block.cursor.shape());
-            self.has_unused_pages |= block.pages.last < block.pages.used;
+        let is_in = |&offset: &u64| block.is_free(offset, bytes) && offset.saturating_add(bytes) <= block.bytes;
+        let offset = spot.offset.filter(is_in);
+        block
+            .reserve(&self.plans, &mut self.account, thread, offset, bytes, credit)
+            .map_err(Elsewhere::Denied)?;
+        let is_refused = spot.offset.is_some() && offset.is_none();
+        if is_refused && self.figures.refused + self.figures.missed == 0 {
+            let place = spot.place;
+            self.misfit = Some(Misfit::Refused { place, bytes });
         }
-        if block.pages.used > used {
+        self.figures.refused += u64::from(is_refused);
+        self.figures.planned_outside += u64::from(spot.offset.is_none());
+        self.figures.placed += u64::from(offset.is_some());
+        self.put(base, spot, offset, bytes)
+    }
+
+    /// Puts a buffer into a block, or beside it where it has no offset.
+    fn put(&mut self, base: usize, spot: Spot, offset: Option<u64>, bytes: u64) -> Result<usize, Elsewhere> {
+        let Spot { place, is_output, .. } = spot;
+        let Some(block) = self.blocks.get_mut(&base) else {
+            return Err(Elsewhere::Outside(Origin::Load));
+        };
+        let (run, used) = (block.run, block.pages.bytes());
+        block.cursor.advance(&self.plans, spot, bytes);
+        block.transient += usize::from(!is_output);
+        if let Some(offset) = offset {
+            let live = Live {
+                bytes,
+                is_output,
+                run,
+                place,
+            };
+            block.live.insert(offset, live);
+            let end = offset + bytes;
+            if end > block.pages.expected() {
+                let expected = block.cursor.block_bytes().clamp(end, block.bytes);
+                if let Some((from, to)) = block.pages.expect_to(expected)
+                    && let [Ok(from), Ok(to)] = [from, to].map(usize::try_from)
+                {
+                    self.memory.expect(base + from..base + to);
+                }
+            }
+            block.pages.use_to(end);
+        } else {
+            block.outside = block.outside.saturating_add(bytes);
+        }
+        let (is_complete, grew) = (block.cursor.is_complete(), block.pages.bytes() > used);
+        if is_complete && block.transient == 0 {
+            block.rest(base, &self.memory, &mut self.account);
+        } else {
+            block.settle(&mut self.account);
+        }
+        if is_complete {
+            self.known.used(block.cursor.shape());
+            self.has_unused_pages |= block.pages.unused().is_some();
+        }
+        if grew {
             self.figures.most_used_bytes = self.figures.most_used_bytes.max(self.used_bytes());
         }
-        address.ok_or(if is_output { Origin::Free } else { Origin::Run(base) })
+        let address = offset
+            .and_then(|offset| usize::try_from(offset).ok())
+            .map(|offset| base + offset);
+        address.ok_or(Elsewhere::Outside(Origin::Run {
+            block: base,
+            run,
+            is_output,
+        }))
+    }
+
+    /// Counts and reserves a buffer that no plan has.
+    fn allocate_unforeseen(&mut self, thread: Thread, place: usize, bytes: u64, credit: &mut Credit) -> Elsewhere {
+        let holds = self.blocks.values().any(|block| block.share.holder == Some(thread));
+        if let Err(denied) = self.account.reserve_unforeseen(thread, bytes, holds, credit) {
+            return Elsewhere::Denied(denied);
+        }
+        self.misses(place, bytes);
+        Elsewhere::Outside(Origin::Unforeseen(thread))
+    }
+
+    /// Hands back what was granted and not used.
+    pub(crate) fn decline(&self, credit: Credit) {
+        self.account.decline(credit);
+    }
+
+    /// The run of a thread is ended: it cannot have what it needs.
+    pub(crate) fn refuse(&mut self, thread: Thread) {
+        self.figures.refused_runs += 1;
+        for block in self.blocks.values_mut().filter(|block| block.owner == Some(thread)) {
+            block.share.is_awaited = false;
+            if block.live.is_empty() && block.transient == 0 {
+                block.owner = None;
+            }
+        }
+    }
+
+    /// Gives back what is reserved for blocks and neither used nor needed.
+    fn settle_all(&mut self) {
+        let account = &mut self.account;
+        self.blocks.values_mut().for_each(|block| block.settle(account));
     }
 
     /// Counts a buffer that no plan has.
@@ -453,6 +359,28 @@ impl<M: Memory> Blocks<M> {
         }
     }
 
+    /// A buffer outside of the blocks is gone, or there was no memory for it.
+    pub(crate) fn disown(&mut self, bytes: u64, origin: Origin) {
+        match origin {
+            Origin::Load => {}
+            Origin::Run { block, run, is_output } => {
+                match self.blocks.get_mut(&block).filter(|block| block.run == run) {
+                    Some(owner) => {
+                        owner.outside = owner.outside.saturating_sub(bytes);
+                        owner.transient = owner.transient.saturating_sub(usize::from(!is_output));
+                        if owner.transient == 0 {
+                            owner.rest(block, &self.memory, &mut self.account);
+                        } else {
+                            owner.settle(&mut self.account);
+                        }
+                    }
+                    None => self.account.give_back(bytes, None),
+                }
+            }
+            Origin::Unforeseen(thread) => self.account.drop_unforeseen(thread, bytes),
+        }
+    }
+
     /// Notes a buffer that the session takes from elsewhere and keeps, its weights for instance.
     pub(crate) fn adopt_reserved(&mut self, address: usize, bytes: u64) {
         self.figures.at_load += 1;
@@ -470,6 +398,8 @@ impl<M: Memory> Blocks<M> {
             }
             if self.is_gone && block.live.is_empty() {
                 self.unmap(base);
+            } else if block.transient == 0 {
+                block.rest(base, &self.memory, &mut self.account);
             }
             return true;
         }
@@ -482,11 +412,7 @@ impl<M: Memory> Blocks<M> {
             }
             Some((bytes, origin)) => {
                 self.figures.outside_bytes = self.figures.outside_bytes.saturating_sub(bytes);
-                if let Origin::Run(base) = origin
-                    && let Some(block) = self.blocks.get_mut(&base)
-                {
-                    block.transient = block.transient.saturating_sub(1);
-                }
+                self.disown(bytes, origin);
             }
             None => {}
         }
@@ -527,6 +453,9 @@ impl<M: Memory> Blocks<M> {
             self.unknown.insert(bytes);
             return None;
         };
+        if let Some((mine, block)) = mine.and_then(|mine| Some((mine, self.blocks.get_mut(&mine)?))) {
+            block.rest(mine, &self.memory, &mut self.account);
+        }
         let run = self.figures.runs + 1;
         let chosen = mine.filter(|base| self.blocks.get(base).is_some_and(|block| block.live.is_empty()));
         let chosen = chosen.or_else(|| self.idle()).or_else(|| self.map(&cursor));
@@ -538,13 +467,17 @@ impl<M: Memory> Blocks<M> {
             // It is left to the outputs that are live in it.
             block.owner = None;
             block.forget_from(mine, 0, &self.memory);
+            block.settle(&mut self.account);
         }
         let block = self.blocks.get_mut(&chosen)?;
         if let Some(keep) = block.pages.begin() {
             block.forget_from(chosen, keep, &self.memory);
         }
+        // What the last run left outside counts by itself.
+        block.share.reserved = block.share.reserved.saturating_sub(std::mem::take(&mut block.outside));
         (block.owner, block.cursor, block.run, block.transient) = (Some(thread), cursor, run, 0);
         block.was_idle = false;
+        block.settle(&mut self.account);
         self.figures.runs = run;
         self.drop_idle(run);
         Some(chosen)
@@ -566,16 +499,7 @@ impl<M: Memory> Blocks<M> {
             .filter(|&bytes| bytes > 0);
         let mapped = |bytes: u64| Some((self.memory.map(usize::try_from(bytes).ok()?)?, bytes));
         let (base, bytes) = sizes.into_iter().find_map(mapped)?;
-        let block = Block {
-            bytes,
-            live: BTreeMap::new(),
-            transient: 0,
-            owner: None,
-            cursor: cursor.clone(),
-            run: 0,
-            was_idle: false,
-            pages: Pages::default(),
-        };
+        let block = Block::new(bytes, cursor.clone());
         self.blocks.insert(base, block);
         self.figures.most_blocks = self.figures.most_blocks.max(self.blocks.len() as u64);
         Some(base)
@@ -586,6 +510,9 @@ impl<M: Memory> Blocks<M> {
             && let Ok(bytes) = usize::try_from(block.bytes)
         {
             self.memory.unmap(base, bytes);
+            // What its run left outside counts by itself.
+            let reserved = block.share.reserved.saturating_sub(block.outside);
+            self.account.give_back(reserved, block.share.holder);
         }
     }
 
@@ -594,7 +521,9 @@ impl<M: Memory> Blocks<M> {
         if self.blocks.len() < 2 {
             return;
         }
-        let is_old = |block: &Block| block.live.is_empty() && block.run + IDLE_RUNS < run && block.transient == 0;
+        let is_old = |block: &Block| {
+            block.live.is_empty() && block.run + IDLE_RUNS < run && block.transient == 0 && !block.share.is_awaited
+        };
         let old: Vec<usize> = self
             .blocks
             .iter()

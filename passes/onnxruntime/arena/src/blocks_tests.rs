@@ -1,241 +1,14 @@
 //! Runs that follow their plans, that leave them, and that have nonsense for a plan.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::ops::Range;
-use std::rc::Rc;
-use std::sync::Arc;
-
 use proptest::prelude::*;
 
-use crate::blocks::{Blocks, Memory, Misfit, Origin, Thread};
-use crate::formula::{Derived, Formula, OpenDim, values};
+use crate::account::Credit;
+use crate::blocks::{Elsewhere, Misfit, Origin};
+use crate::fake::{Session, buffer, chain, open, plan, sized, small};
+use crate::formula::{Derived, Formula, values};
+use crate::ledger::Thread;
 use crate::plans::Plans;
-use crate::{ArenaPlan, ArenaPlanFile, PlannedBuffer};
-
-/// Where addresses outside of blocks begin.
-const OUTSIDE: usize = 1 << 40;
-const GAP: usize = 1 << 30;
-
-/// Address space that only remembers what was done to it.
-#[derive(Clone, Default)]
-struct Noted(Rc<RefCell<Notes>>);
-
-#[derive(Default)]
-struct Notes {
-    mapped: BTreeMap<usize, usize>,
-    maps: usize,
-    /// How far mappings are about to be used, whenever that was said.
-    expected: Vec<usize>,
-    forgotten: Vec<Range<usize>>,
-}
-
-impl Memory for Noted {
-    fn map(&self, bytes: usize) -> Option<usize> {
-        let mut notes = self.0.borrow_mut();
-        notes.maps += 1;
-        let base = notes.maps * GAP;
-        assert!(bytes <= GAP);
-        notes.mapped.insert(base, bytes);
-        Some(base)
-    }
-
-    fn expect(&self, addresses: Range<usize>) {
-        self.0.borrow_mut().expected.push(addresses.end % GAP);
-    }
-
-    fn unmap(&self, start: usize, bytes: usize) {
-        assert_eq!(self.0.borrow_mut().mapped.remove(&start), Some(bytes));
-    }
-
-    fn forget(&self, addresses: Range<usize>) {
-        self.0.borrow_mut().forgotten.push(addresses);
-    }
-}
-
-/// A session: what the runtime would see, checked at every step.
-struct Session {
-    blocks: Blocks<Noted>,
-    memory: Noted,
-    /// Live buffers by address.
-    live: BTreeMap<usize, usize>,
-    next_outside: usize,
-}
-
-impl Session {
-    fn new(plans: &[ArenaPlan]) -> Self {
-        Self::of(&file(plans))
-    }
-
-    fn of(file: &ArenaPlanFile) -> Self {
-        let memory = Noted::default();
-        Self {
-            blocks: Blocks::new(Arc::new(Plans::new(file)), memory.clone()),
-            memory,
-            live: BTreeMap::new(),
-            next_outside: OUTSIDE,
-        }
-    }
-
-    fn allocate(&mut self, thread: Thread, bytes: u64) -> usize {
-        let size = usize::try_from(bytes).expect("it is small");
-        let address = match self.blocks.allocate(thread, bytes) {
-            Ok(address) => {
-                let notes = self.memory.0.borrow();
-                let block = notes.mapped.range(..=address).next_back();
-                let (base, mapped) = block.expect("it lies in a block");
-                assert!(address + size <= base + mapped, "it ends in its block");
-                address
-            }
-            Err(origin) => {
-                let address = self.next_outside;
-                self.next_outside += size.next_multiple_of(64);
-                self.blocks.adopt(address, bytes, origin);
-                address
-            }
-        };
-        let below = self.live.range(..address + size).next_back();
-        assert!(
-            below.is_none_or(|(&start, &size)| start + size <= address),
-            "two live buffers overlap"
-        );
-        self.live.insert(address, size);
-        self.check_forgotten();
-        address
-    }
-
-    fn free(&mut self, address: usize) {
-        assert!(self.live.remove(&address).is_some());
-        assert_eq!(self.blocks.free(address), address < OUTSIDE);
-        self.check_forgotten();
-        // A block goes when nothing in it is live.
-        let notes = self.memory.0.borrow();
-        for &address in self.live.keys().filter(|&&address| address < OUTSIDE) {
-            let (base, bytes) = notes.mapped.range(..=address).next_back().expect("it lies in a block");
-            assert!(address < base + bytes);
-        }
-    }
-
-    /// What was given back is no part of a live buffer.
-    fn check_forgotten(&self) {
-        for range in self.memory.0.borrow_mut().forgotten.drain(..) {
-            let below = self.live.range(..range.end).next_back();
-            assert!(
-                below.is_none_or(|(&start, &size)| start + size <= range.start),
-                "{range:?} is live"
-            );
-        }
-    }
-
-    /// A run that does what the plan says; the outputs.
-    fn run(&mut self, thread: Thread, plan: &ArenaPlan) -> Vec<usize> {
-        self.run_at(thread, plan, &[])
-    }
-
-    /// The same where the variables of its sizes have these values.
-    fn run_at(&mut self, thread: Thread, plan: &ArenaPlan, variables: &[i128]) -> Vec<usize> {
-        self.run_until(thread, plan, variables, u64::MAX)
-    }
-
-    /// The same, aborted at a time: what is no output is freed.
-    fn run_until(&mut self, thread: Thread, plan: &ArenaPlan, variables: &[i128], end: u64) -> Vec<usize> {
-        let mut live: Vec<(u64, usize)> = Vec::new();
-        let mut outputs = Vec::new();
-        for buffer in plan.buffers.iter().take_while(|buffer| buffer.first < end) {
-            let (ended, left) = live.into_iter().partition(|&(last, _)| last <= buffer.first);
-            live = left;
-            let ended: Vec<(u64, usize)> = ended;
-            ended.into_iter().for_each(|(_, address)| self.free(address));
-            let bytes = u64::try_from(buffer.size.value(variables).expect("it is small").max(0)).expect("it is small");
-            if bytes == 0 {
-                continue;
-            }
-            let address = self.allocate(thread, bytes);
-            if buffer.is_output {
-                outputs.push(address);
-            } else {
-                live.push((buffer.last, address));
-            }
-        }
-        live.into_iter().for_each(|(_, address)| self.free(address));
-        outputs
-    }
-
-    fn free_all(&mut self, addresses: Vec<usize>) {
-        addresses.into_iter().for_each(|address| self.free(address));
-    }
-
-    fn mapped(&self) -> usize {
-        self.memory.0.borrow().mapped.len()
-    }
-
-    /// Loads a session with one weight.
-    fn load(&mut self) -> usize {
-        self.blocks.load_begins(1);
-        let weight = self.allocate(1, 64);
-        self.blocks.load_ends(1);
-        weight
-    }
-}
-
-fn sized(size: Formula, life: Range<u64>, rank: u32) -> PlannedBuffer {
-    PlannedBuffer {
-        size,
-        is_exact: true,
-        first: life.start,
-        last: life.end,
-        ranks: Some(vec![rank]),
-        is_output: false,
-    }
-}
-
-fn buffer(bytes: u32, life: Range<u64>, rank: u32) -> PlannedBuffer {
-    sized(Formula::constant(bytes.into()), life, rank)
-}
-
-fn plan(buffers: Vec<PlannedBuffer>) -> ArenaPlan {
-    ArenaPlan {
-        inputs: Vec::new(),
-        orders: 1,
-        first: 0,
-        buffers,
-    }
-}
-
-fn file(plans: &[ArenaPlan]) -> ArenaPlanFile {
-    open(plans, &[], Vec::new())
-}
-
-/// Plans for a model that leaves dimensions open.
-fn open(plans: &[ArenaPlan], ranges: &[(u64, u64)], derived: Vec<Derived>) -> ArenaPlanFile {
-    let dim = |&(least, most): &(u64, u64)| OpenDim {
-        name: "n".to_owned(),
-        least,
-        most,
-    };
-    ArenaPlanFile {
-        model: String::new(),
-        runtime: String::new(),
-        level: String::new(),
-        dims: ranges.iter().map(dim).collect(),
-        derived,
-        plans: plans.to_vec(),
-    }
-}
-
-/// Three buffers and an output, of which the first and the third share their bytes; `size` is that of the second.
-fn small(size: u32) -> ArenaPlan {
-    let output = PlannedBuffer {
-        is_output: true,
-        ..buffer(100, 4..6, 0)
-    };
-    plan(vec![
-        buffer(128, 0..3, 1),
-        buffer(size, 1..5, 2),
-        buffer(100, 3..5, 1),
-        output,
-    ])
-}
+use crate::{ArenaPlan, PlannedBuffer};
 
 #[test]
 fn every_buffer_of_every_run_gets_its_offset_in_one_block() {
@@ -262,7 +35,7 @@ fn a_run_is_expected_to_use_the_block_of_its_own_plan() {
     for (first, expected) in [(&little, 64), (&large, 640)] {
         let mut session = Session::new(&[little.clone(), large.clone()]);
         session.run(1, first);
-        assert_eq!(session.memory.0.borrow().expected, [expected]);
+        assert_eq!(session.memory.notes().expected, [expected]);
         assert_eq!(session.blocks.figures().block_bytes, 640);
     }
 }
@@ -453,43 +226,17 @@ fn what_is_allocated_while_a_session_loads_is_none_of_a_run() {
     let plan = small(64);
     let mut session = Session::new(std::slice::from_ref(&plan));
     session.blocks.load_begins(1);
-    assert_eq!(session.blocks.allocate(1, 128), Err(Origin::Load));
+    let credit = &mut Credit::default();
+    assert_eq!(
+        session.blocks.allocate(1, 128, credit),
+        Err(Elsewhere::Outside(Origin::Load))
+    );
     // Another session of the same options may run meanwhile.
     session.run(2, &plan);
     assert_eq!(
         (session.blocks.figures().placed, session.blocks.figures().missed),
         (4, 0)
     );
-}
-
-/// A chain whose sizes are products of two dimensions and a quotient, with scratch of at most a product.
-fn chain() -> ArenaPlanFile {
-    let product = |factor: i64, powers: &[(usize, u32)]| Formula::sum([(factor, powers.to_vec())]);
-    let scratch = PlannedBuffer {
-        is_exact: false,
-        ..sized(product(64, &[(2, 1)]), 3..4, 9)
-    };
-    let output = PlannedBuffer {
-        is_output: true,
-        ..sized(product(4, &[(0, 1)]), 7..9, 0)
-    };
-    let buffers = vec![
-        buffer(4096, 0..2, 0),
-        sized(product(64, &[(0, 1), (1, 1)]), 1..5, 1),
-        scratch,
-        sized(product(64, &[(0, 1), (2, 2)]), 4..6, 2),
-        sized(product(16, &[(0, 1), (1, 2)]), 5..8, 3),
-        output,
-    ];
-    let derived = vec![Derived::Quotient(Formula::sum([(1, vec![(1, 1)]), (1, Vec::new())]), 2)];
-    open(
-        &[ArenaPlan {
-            first: 2,
-            ..plan(buffers)
-        }],
-        &[(1, 16), (1, 64)],
-        derived,
-    )
 }
 
 #[test]
@@ -645,7 +392,7 @@ proptest! {
                 Step::LoadEnds(thread) => session.blocks.load_ends(thread),
                 Step::Look => _ = session.blocks.look(),
                 Step::MakeRoom => session.blocks.make_room(),
-                Step::Trim => session.blocks.trim(),
+                Step::Trim => _ = session.blocks.trim(),
             }
             session.check_forgotten();
         }

@@ -5,41 +5,50 @@ use std::sync::Arc;
 use crate::cursor::Cursor;
 use crate::plans::{Known, Plans, Shape};
 
-/// So many allocations are made, at most, before runs of these shapes are no longer thought to be of other sizes, whichever of the shapes the run
-/// before had: the buffers up to there need offsets that do not depend on the sizes of later ones.
+/// Share of what is live at one time, as a divisor, by which that of a shape may be off that is taken for another one: buffers then lie so close to
+/// where they should that the others fit around them.
+const CLOSE: u64 = 64;
+
+/// So many allocations are made, at most, before runs of these shapes are no longer thought to be much larger or smaller, whichever of the shapes
+/// the run before had: the buffers up to there need offsets that do not depend on the sizes of later ones.
 #[must_use]
 pub fn certain_after(plans: &Plans, shapes: &[Arc<Shape>]) -> usize {
     let mut most = 0;
     for shape in shapes {
         for before in shapes {
+            // Of this shape alone nothing is known.
             let mut known = Known::default();
-            known.used(before);
+            let others = shapes.iter().filter(|other| !Arc::ptr_eq(other, shape));
+            others.chain([before]).for_each(|other| known.used(other));
             most = most.max(last_switch(plans, &known, shape));
         }
     }
     most
 }
 
-/// How many allocations of a run of this shape are made before the last one that makes another shape of it.
+/// How many allocations of a run of this shape are made before the last one that makes it of one that is much larger or smaller.
 fn last_switch(plans: &Plans, known: &Known, shape: &Shape) -> usize {
     let mut sizes = shape.sizes.iter().copied().filter(|&bytes| bytes > 0).enumerate();
     let Some(mut cursor) = sizes.next().and_then(|(_, bytes)| {
         let mut cursor = Cursor::begin(plans, known, bytes)?;
-        cursor.advance(plans, bytes)?;
+        let spot = cursor.spot(plans)?;
+        cursor.advance(plans, spot, bytes);
         Some(cursor)
     }) else {
         return 0;
     };
+    let load = shape.load_bytes(plans);
+    let is_far = |other: &Shape| other.load_bytes(plans).abs_diff(load) > load / CLOSE;
     let mut last = 0;
     for (made, bytes) in sizes {
+        let before = Arc::clone(cursor.shape());
         match cursor.find(plans, known, bytes) {
-            Some(true) => last = made,
-            Some(false) => {}
+            Some(true) if is_far(&before) => last = made,
+            Some(_) => {}
             None => break,
         }
-        if cursor.advance(plans, bytes).is_none() {
-            break;
-        }
+        let Some(spot) = cursor.spot(plans) else { break };
+        cursor.advance(plans, spot, bytes);
     }
     last
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::dims::dims;
 use crate::placement::Placed;
-use crate::plans::{Known, Plans, Shape};
+use crate::plans::{Known, Need, Plans, Shape};
 
 /// So far a run that lost its plan looks ahead in it for an allocation of the size at hand.
 const LOOK_AHEAD: usize = 64;
@@ -111,24 +111,40 @@ impl Cursor {
         self.placed().block_bytes
     }
 
+    /// What the run needs, if it is what it is thought to be.
+    pub(crate) fn need(&self) -> Need {
+        Need {
+            block: self.block_bytes(),
+            outside: self.shape.outside_bytes,
+        }
+    }
+
+    /// Whether it is certain what the run is, once it makes the next allocation.
+    pub(crate) fn is_certain(&self, plans: &Plans) -> bool {
+        plans.is_certain(self.shape.plan, self.next)
+    }
+
     fn placed(&self) -> &Placed {
         self.moved.as_ref().unwrap_or(&self.shape.placed)
     }
 
-    /// Takes the allocation that was found.
-    pub(crate) fn advance(&mut self, plans: &Plans, bytes: u64) -> Option<Spot> {
+    /// Where the allocation goes that was found.
+    pub(crate) fn spot(&self, plans: &Plans) -> Option<Spot> {
         let place = self.shape.next(self.next)?;
         let buffer = plans.plan(self.shape.plan)?.buffers.get(place)?;
-        self.next = place + 1;
+        Some(Spot {
+            place,
+            offset: self.placed().offsets.get(place).copied().flatten(),
+            is_output: buffer.is_output,
+        })
+    }
+
+    /// Takes the allocation that was found, which goes there.
+    pub(crate) fn advance(&mut self, plans: &Plans, spot: Spot, bytes: u64) {
+        self.next = spot.place + 1;
         if self.follows && !plans.is_single() {
             self.seen.push(bytes);
         }
-        let offset = self.placed().offsets.get(place).copied().flatten();
-        Some(Spot {
-            place,
-            offset,
-            is_output: buffer.is_output,
-        })
     }
 }
 

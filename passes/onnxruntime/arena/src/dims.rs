@@ -1,17 +1,21 @@
 //! Which sizes the open dimensions have, found from what a run allocates.
 //!
-//! Every allocation is an equation between a formula and a number. Boxes of sizes are halved, and those are dropped in which a formula cannot
-//! have its number, until one is a point. Of several solutions the one next to the `anchor` is tried first, in the sense of the halving.
+//! Every allocation is an equation between a formula and a number. Boxes of sizes are narrowed to what each equation leaves of them, given the
+//! others, and halved where that does not go on; those of which nothing is left are dropped, until one is a point. Of several solutions the one
+//! next to the `anchor` is tried first, in the sense of the halving.
 
-use crate::formula::{Formula, intervals, values};
+use crate::formula::{Derived, Formula, Interval, intervals, values};
 use crate::plans::{Buffer, Plan, Plans};
 
 /// Most boxes that are looked at for one answer.
-const MOST_BOXES: usize = 1 << 14;
+const MOST_BOXES: usize = 1 << 12;
+/// How often the equations narrow a box in a row.
+const MOST_PASSES: usize = 8;
 
 /// Sizes of the open dimensions with which a plan begins with these allocations; `None` where none were found.
 pub(crate) fn dims(plans: &Plans, plan: &Plan, seen: &[u64], anchor: &[u64]) -> Option<Vec<u64>> {
     let (equations, depends) = equations(plan, seen)?;
+    let count = plans.ranges().len();
     let start = plans.ranges().iter().enumerate().map(|(dim, &(least, most))| {
         let near = anchor.get(dim).copied().unwrap_or(least).clamp(least, most);
         if depends >> dim & 1 == 1 {
@@ -20,22 +24,22 @@ pub(crate) fn dims(plans: &Plans, plan: &Plan, seen: &[u64], anchor: &[u64]) -> 
             (near, near)
         }
     });
-    let mut boxes = vec![start.collect::<Vec<(u64, u64)>>()];
+    let used = used(&equations, plans.derived(), count);
+    let mut boxes = vec![intervals(&start.collect::<Vec<(u64, u64)>>(), plans.derived())];
     for _ in 0..MOST_BOXES {
         let mut sizes = boxes.pop()?;
-        let bounds = intervals(&sizes, plans.derived());
-        let can_hold = |equation: &Equation<'_>| {
-            let (least, most) = equation.formula.bounds(&bounds);
-            equation.bytes <= most && (least <= equation.bytes || !equation.is_exact)
-        };
-        if !equations.iter().all(can_hold) {
+        if !narrow(&equations, &used, &mut sizes, count) {
             continue;
         }
         // The one of the largest ratio says most.
-        let ratio = |&(least, most): &(u64, u64)| (most as f64 + 1.0) / (least as f64 + 1.0);
-        let widest = (0..sizes.len()).filter(|&dim| sizes[dim].0 < sizes[dim].1);
+        let ratio = |&(least, most): &Interval| (most as f64 + 1.0) / (least as f64 + 1.0);
+        let widest = (0..count).filter(|&dim| sizes[dim].0 < sizes[dim].1);
         let Some(widest) = widest.max_by(|&one, &other| ratio(&sizes[one]).total_cmp(&ratio(&sizes[other]))) else {
-            let point: Vec<u64> = sizes.iter().map(|&(size, _)| size).collect();
+            let point = sizes
+                .iter()
+                .take(count)
+                .map(|&(size, _)| u64::try_from(size).unwrap_or(0));
+            let point: Vec<u64> = point.collect();
             if holds(plans, plan, &point, seen) {
                 return Some(point);
             }
@@ -46,10 +50,148 @@ pub(crate) fn dims(plans: &Plans, plan: &Plan, seen: &[u64], anchor: &[u64]) -> 
         let mut other = sizes.clone();
         (sizes[widest], other[widest]) = ((least, middle), (middle + 1, most));
         // The one with the anchor comes next.
-        let is_low = anchor.get(widest).is_none_or(|&near| near <= middle);
+        let is_low = anchor.get(widest).is_none_or(|&near| i128::from(near) <= middle);
         boxes.extend(if is_low { [other, sizes] } else { [sizes, other] });
     }
     None
+}
+
+/// The derived variables on which equations depend, each with its number, where so many are open dimensions.
+fn used<'p>(equations: &[Equation<'_>], derived: &'p [Derived], dims: usize) -> Vec<(usize, &'p Derived)> {
+    let of = |formula: &Formula| {
+        let variables = formula.terms().flat_map(|(_, powers)| powers);
+        variables.fold(0u64, |bits, &(variable, _)| bits | 1 << variable.min(63))
+    };
+    let mut needed = equations.iter().fold(0, |bits, equation| bits | of(equation.formula));
+    let mut used = Vec::new();
+    for (place, one) in derived.iter().enumerate().rev() {
+        let variable = dims + place;
+        if needed >> variable.min(63) & 1 == 1 {
+            needed |= match one {
+                Derived::Quotient(formula, _) => of(formula),
+                Derived::Max(one, other) | Derived::Min(one, other) => of(one) | of(other),
+            };
+            used.push((variable, one));
+        }
+    }
+    used.reverse();
+    used
+}
+
+/// Narrows the intervals of the open dimensions, of which there are so many, and of what is derived from them, to what the equations leave; whether
+/// something is left.
+fn narrow(equations: &[Equation<'_>], derived: &[(usize, &Derived)], variables: &mut [Interval], dims: usize) -> bool {
+    for _ in 0..MOST_PASSES {
+        let before: Vec<Interval> = variables[..dims].to_vec();
+        for &(variable, one) in derived {
+            let bounds = one.bounds(&variables[..variable]);
+            if !meet(&mut variables[variable], bounds) {
+                return false;
+            }
+        }
+        let holds = |equation: &Equation<'_>, variables: &mut [Interval]| {
+            let most = if equation.is_exact { equation.bytes } else { i128::MAX };
+            solve(equation.formula, (equation.bytes, most), variables)
+        };
+        if !equations.iter().all(|equation| holds(equation, variables)) {
+            return false;
+        }
+        for &(variable, one) in derived.iter().rev() {
+            let (of, rest) = variables.split_at_mut(variable);
+            let (least, most) = rest[0];
+            let is_left = match one {
+                Derived::Quotient(formula, by) => {
+                    let by = i128::from(*by).max(1);
+                    let most = most.saturating_mul(by).saturating_add(by - 1);
+                    solve(formula, (least.saturating_mul(by), most), of)
+                }
+                Derived::Min(one, other) => solve(one, (least, i128::MAX), of) && solve(other, (least, i128::MAX), of),
+                Derived::Max(one, other) => solve(one, (i128::MIN, most), of) && solve(other, (i128::MIN, most), of),
+            };
+            if !is_left {
+                return false;
+            }
+        }
+        if variables[..dims] == before {
+            break;
+        }
+    }
+    true
+}
+
+/// Narrows the intervals of variables to values with which a formula can lie in an interval; whether something is left.
+fn solve(formula: &Formula, within: Interval, variables: &mut [Interval]) -> bool {
+    let total = formula.bounds(variables);
+    if total.0 > within.1 || total.1 < within.0 {
+        return false;
+    }
+    for (coefficient, powers) in formula.terms() {
+        // Sizes are positive as a rule; what is not narrowed here is halved later.
+        if coefficient <= 0 || powers.iter().any(|&(variable, _)| variables[variable].0 < 0) {
+            continue;
+        }
+        let coefficient = i128::from(coefficient);
+        let product = |variables: &[Interval], without: usize| {
+            powers
+                .iter()
+                .fold((coefficient, coefficient), |product, &(variable, power)| {
+                    let power = if variable == without { 0 } else { power };
+                    let (least, most) = variables[variable];
+                    (
+                        product.0.saturating_mul(least.saturating_pow(power)),
+                        product.1.saturating_mul(most.saturating_pow(power)),
+                    )
+                })
+        };
+        let term = product(variables, usize::MAX);
+        // What is left for this term by the others.
+        let least = within.0.saturating_sub(total.1.saturating_sub(term.1));
+        let most = within.1.saturating_sub(total.0.saturating_sub(term.0));
+        for &(variable, power) in powers {
+            let others = product(variables, variable);
+            let upper = if others.0 > 0 {
+                root(most / others.0, power)
+            } else {
+                i128::MAX
+            };
+            let lower = if others.1 > 0 && least > 0 {
+                let needed = (least - 1) / others.1 + 1;
+                let found = root(needed, power);
+                if found.saturating_pow(power) < needed {
+                    found + 1
+                } else {
+                    found
+                }
+            } else {
+                0
+            };
+            if !meet(&mut variables[variable], (lower, upper)) {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// What two intervals have in common takes the place of the first; whether that is something.
+fn meet(interval: &mut Interval, other: Interval) -> bool {
+    *interval = (interval.0.max(other.0), interval.1.min(other.1));
+    interval.0 <= interval.1
+}
+
+/// The largest number whose power is not above this one; -1 where there is none.
+fn root(of: i128, power: u32) -> i128 {
+    if power == 1 || of < 1 {
+        return of.max(-1);
+    }
+    let mut found = (of as f64).powf(1.0 / f64::from(power)) as i128;
+    while found.saturating_pow(power) > of {
+        found -= 1;
+    }
+    while (found + 1).saturating_pow(power) <= of {
+        found += 1;
+    }
+    found
 }
 
 struct Equation<'p> {
@@ -131,4 +273,44 @@ fn holds(plans: &Plans, plan: &Plan, dims: &[u64], seen: &[u64]) -> bool {
             })
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::plan::ArenaPlanFile;
+
+    #[test]
+    fn roots_are_rounded_down() {
+        for of in 0i128..2000 {
+            for power in 1..4 {
+                let found = root(of, power);
+                assert!(
+                    found.pow(power) <= of && (found + 1).pow(power) > of,
+                    "{of} {power} {found}"
+                );
+            }
+        }
+        assert_eq!(root(-5, 2), -1);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_found_allocates_what_was_seen(n in 1u64..9, h in 1u64..65, w in 1u64..65, anchor in prop::collection::vec(1u64..65, 3)) {
+            let text = "remat-arena 2\nmodel m\nruntime r\nlevel all\ndim 1 8 n\ndim 1 64 h\ndim 1 64 w\nlet floor d1+1 2\n\
+                        let floor d2+3 4\nlet min d0 3\nplan buffers 4 orders 1 first 0\n64*d0*d3*d4 0 4 0\n<=128*d5*d1 1 5 1\n\
+                        64*d0*d1*d2+32 2 6 2\n64*d0*d4^2+8*d1-4*d2+256 3 7 3\n";
+            let plans = Plans::new(&ArenaPlanFile::parse(text).expect("it is well-formed"));
+            let plan = plans.plan(0).expect("it has one");
+            let shape = plans.shape(0, &[n, h, w]).expect("it is small");
+            for seen in 1..=4 {
+                let seen = &shape.sizes[..seen];
+                let found = dims(&plans, plan, seen, &anchor).expect("there is a solution");
+                let found = plans.shape(0, &found).expect("it is small");
+                prop_assert!(found.begins_with(&plans, seen).is_some());
+            }
+        }
+    }
 }

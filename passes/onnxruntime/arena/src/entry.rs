@@ -7,7 +7,9 @@ use std::io::{Read, Write};
 use std::ptr::null_mut;
 
 use crate::api::{Api, ApiBase, Status, version};
-use crate::blocks::AllocationCounts;
+use crate::counts::AllocationCounts;
+use crate::failing::can_fail;
+use crate::limit::Limit;
 use crate::messages::{Purpose, say};
 use crate::plans::Plans;
 use crate::session::{Environment, Options, RecordedEvent, Session};
@@ -26,6 +28,12 @@ const HUGE_PAGES: &CStr = c"remat.arena.huge_pages";
 const LOG: &CStr = c"remat.arena.log";
 /// `0`: the runtime's log function is left alone.
 const HOOK: &CStr = c"remat.arena.hook";
+
+/// The most bytes of the process with which runs of the session go on: what runs of all sessions use, outside of blocks, too, but not what
+/// sessions allocate while they load.
+const LIMIT: &CStr = c"remat.arena.limit";
+/// `wait`, until other runs made room, or `fail` [default: wait].
+const ACTION: &CStr = c"remat.arena.limit.action";
 
 /// The oldest runtime that lets an allocator take the place of another one.
 const OLDEST: [u32; 2] = [1, 23];
@@ -70,11 +78,18 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
         }
     };
     let severity = api.entry(options, LOG).and_then(|text| text.parse().ok()).unwrap_or(2);
+    let (limit, waits) = limit(
+        api.entry(options, LIMIT).as_deref(),
+        api.entry(options, ACTION).as_deref(),
+    )
+    .map_err(|why| api.error(&why))?;
     let environment = Environment::of(api)?;
     let wanted = Options {
         plans,
         purpose,
         huge_pages: !is(HUGE_PAGES, "0"),
+        limit,
+        waits,
         records: is(RECORD, "1"),
         severity,
         watch: watch::start,
@@ -94,6 +109,32 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
         Some(failed) => Err(failed),
         None => Ok(()),
     }
+}
+
+/// The limit of a session, and whether its runs wait, as its entries say.
+fn limit(bytes: Option<&str>, action: Option<&str>) -> Result<(Option<u64>, bool), String> {
+    let waits = match action {
+        None | Some("wait") => true,
+        Some("fail") => false,
+        Some(other) => {
+            return Err(format!(
+                "remat: remat.arena.limit.action: `{other}` is neither `wait` nor `fail`"
+            ));
+        }
+    };
+    let Some(text) = bytes else {
+        return Ok((None, waits));
+    };
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    let bytes = text
+        .parse()
+        .ok()
+        .filter(|&bytes: &u64| is_plain && 0 < bytes && bytes < u64::MAX);
+    let bytes = bytes.ok_or_else(|| format!("remat: remat.arena.limit: `{text}` is not a number of bytes"))?;
+    if !can_fail() {
+        return Err("remat: remat.arena.limit: here a run cannot be ended, for want of libstdc++.so.6".to_owned());
+    }
+    Ok((Some(bytes), waits))
 }
 
 /// Whether a version such as `1.31.1` is one that the library works with.
@@ -175,14 +216,24 @@ pub unsafe extern "C" fn remat_arena_stats(session: i64, figures: *mut Allocatio
             Some(session) => sum = session.state().blocks.figures(),
             None => return 0,
         },
-        Err(_) => sessions
-            .iter()
-            .for_each(|session| sum.add(&session.state().blocks.figures())),
+        Err(_) => {
+            sessions
+                .iter()
+                .for_each(|session| sum.add(&session.state().blocks.figures()));
+            (sum.reserved_bytes, sum.most_reserved_bytes) = Limit::of_process().reserved();
+        }
     }
     let bytes = bytes.min(size_of::<AllocationCounts>());
     // SAFETY: the caller gives room for so many bytes, and the sum has them.
     unsafe { std::ptr::copy_nonoverlapping((&raw const sum).cast::<u8>(), figures.cast::<u8>(), bytes) };
     bytes
+}
+
+/// All sessions give the memory of their blocks back to the system that neither a live buffer nor a run that goes on needs. How many bytes
+/// that were.
+#[cfg_attr(arena_library, unsafe(no_mangle))]
+pub extern "C" fn remat_arena_trim() -> u64 {
+    Session::trim_all()
 }
 
 /// Moves up to `most` recorded events of the `session`-th registered session options, the oldest first, to `events`. How many they were.
@@ -207,6 +258,29 @@ pub unsafe extern "C" fn remat_arena_events(session: usize, events: *mut Recorde
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_that_are_no_bytes_are_declined() {
+        for wrong in [
+            "",
+            "0",
+            "-1",
+            "+1",
+            "1.5",
+            "1e9",
+            "64 MiB",
+            "18446744073709551615",
+            "99999999999999999999",
+        ] {
+            assert!(
+                limit(Some(wrong), None).is_err_and(|why| why.contains("is not a number of bytes")),
+                "{wrong}"
+            );
+        }
+        assert!(limit(Some("1"), Some("waits")).is_err_and(|why| why.contains("neither")));
+        assert_eq!(limit(None, Some("fail")), Ok((None, false)));
+        assert_eq!(limit(None, None), Ok((None, true)));
+    }
 
     #[test]
     fn versions_before_1_23_are_declined() {

@@ -7,7 +7,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::blocks::Thread;
+use crate::ledger::Thread;
 
 /// Longest time that a session takes from its message to its allocator; it takes microseconds.
 const LONGEST: Duration = Duration::from_millis(200);

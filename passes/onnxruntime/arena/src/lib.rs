@@ -13,9 +13,16 @@
 //! | `dims` | dimensions from the sizes that a run allocates |
 //! | `certain` | how many allocations it takes to know the shape of a run |
 //! | `cursor` | where a run stands in the plans |
+//! | `pages` | which bytes of a block are in use |
+//! | `block` | a block, the run in it, and what is reserved for it |
 //! | `blocks` | the blocks of a session, and the runs in them: which bytes an allocation gets |
+//! | `ledger` | what the runs of the process have reserved, and who waits: who is next, and who is refused |
+//! | `limit` | the ledger behind a lock, and threads that wait for it |
+//! | `account` | what a session asks of the ledger, and what it got |
+//! | `counts` | numbers that programs read |
 //! | `gate` | one session at a time takes its allocator |
 //! | `memory` | blocks and other memory from the system |
+//! | `failing` | how an allocation fails, so that the runtime ends the run and not the process |
 //! | `session` | what the runtime knows as an allocator |
 //! | `watch` | a thread that gives back blocks of sessions whose end nothing else shows |
 //! | `messages` | what is said on the error stream |
@@ -25,16 +32,39 @@
 //! **A plan is a hint.** Before bytes are handed out they are checked to be free, under the lock of the session. So no plan, no other
 //! version of the runtime and no race can make two live buffers overlap. What a plan does not foresee is allocated by `malloc` and counted.
 //!
+//! **A limit is kept by waiting.** With the session config entry `remat.arena.limit`, a run of the session goes on only where all runs of the
+//! process together, of all sessions, have no more than so many bytes. Sessions may state different limits; the bytes are counted once, and each
+//! run is held against the limit of its session. Sessions without one count, and never wait. What counts: of a block what the run in it needs
+//! from its first buffer to its last one that is no output, and then the pages that are in use; all buffers of runs outside of blocks, those that no plan
+//! foresees, too. What does not: what sessions allocate while they load, what is allocated past this library, and the parts of pages
+//! around live buffers whose surroundings were given back. A run that has no room waits, or with `remat.arena.limit.action` = `fail` is
+//! refused; one that never has room is refused. A refused run ends with a status that says why. Where nodes run at one time
+//! (`ORT_PARALLEL`), no allocation waits.
+//!
 //! This crate is compiled twice: by cargo, for programs that write plans, and by its build script, as the library, without anything but the
 //! standard library and the formulas. [`LIBRARY`] is that library.
 
+mod account;
+mod block;
 mod blocks;
 #[cfg(test)]
 mod blocks_tests;
 #[cfg(not(arena_library))]
 mod certain;
+mod counts;
 mod cursor;
 mod dims;
+#[cfg(test)]
+mod fake;
+mod ledger;
+#[cfg(test)]
+mod ledger_tests;
+mod limit;
+#[cfg(test)]
+mod limit_tests;
+#[cfg(test)]
+mod limited_tests;
+mod pages;
 mod placement;
 mod plan;
 mod plans;
@@ -52,6 +82,9 @@ mod api;
 #[expect(unsafe_code, reason = "functions that others call by name")]
 mod entry;
 #[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "functions of the C library, and a frame that is left")]
+mod failing;
+#[cfg(target_os = "linux")]
 mod gate;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "memory from the system")]
@@ -66,11 +99,11 @@ mod watch;
 
 #[cfg(target_os = "linux")]
 pub use api::ApiBase;
-pub use blocks::AllocationCounts;
 #[cfg(not(arena_library))]
 pub use certain::certain_after;
+pub use counts::AllocationCounts;
 #[cfg(target_os = "linux")]
-pub use entry::{RegisterCustomOps, remat_arena_events, remat_arena_stats};
+pub use entry::{RegisterCustomOps, remat_arena_events, remat_arena_stats, remat_arena_trim};
 pub use plan::{ALIGNMENT, ArenaPlan, ArenaPlanFile, MOST_FILE_BYTES, PlanFileError, PlannedBuffer, THREADS};
 pub use plans::{Plans, Shape};
 #[cfg(target_os = "linux")]

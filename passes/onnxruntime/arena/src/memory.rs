@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_long, c_void};
 use std::ops::Range;
 use std::ptr::null_mut;
 
-use crate::blocks::Memory;
+use crate::pages::Memory;
 use crate::plan::ALIGNMENT;
 
 const PROT_READ_WRITE: c_int = 1 | 2;

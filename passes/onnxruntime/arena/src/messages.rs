@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::blocks::Misfit;
 use crate::formula::{Formula, OpenDim};
+use crate::ledger::Request;
 use crate::{ArenaPlanFile, THREADS};
 
 /// Writes a line to the error stream. Where nobody can read it, nothing can be done.
@@ -108,6 +109,31 @@ fn shown((name, shape): &(String, Vec<Formula>), dims: &[OpenDim]) -> String {
     format!("{name} [{}]", shape.iter().map(dim).collect::<Vec<_>>().join(", "))
 }
 
+/// Why a run is ended: the message of its status.
+pub(crate) fn refusal(request: &Request, reserved: u64) -> String {
+    let Request {
+        bytes,
+        need,
+        limit,
+        waits,
+        ..
+    } = request;
+    let why = match (need > limit, waits) {
+        (true, _) => "so it never fits",
+        (false, true) => "and no other run goes on that would make room (outputs that are held count)",
+        (false, false) => "and it does not wait for others",
+    };
+    format!(
+        "remat: a run needs {need} bytes, {bytes} more than it has; the process has {reserved} in use, and the limit is {limit} \
+         (`remat.arena.limit`), {why}"
+    )
+}
+
+/// Whether a session says in a message that nodes run at one time, in threads of a pool.
+pub(crate) fn is_parallel(message: &str) -> bool {
+    message.starts_with("Session Options") && message.contains("execution_mode:1")
+}
+
 /// The number of threads within a node in the message with which the runtime states a session's options.
 fn threads_of(message: &str) -> Option<i64> {
     let options = message.strip_prefix("Session Options")?;
@@ -172,6 +198,39 @@ mod tests {
         let refused = purpose.complaint(Misfit::Refused { place: 0, bytes: 64 });
         assert!(refused.contains("buffer 1 of a run, 64 bytes, was taken"), "{refused}");
         assert!(!refused.contains("this session"), "{refused}");
+    }
+
+    #[test]
+    fn a_refusal_says_what_is_needed_what_is_in_use_and_why_nobody_waits() {
+        let request = Request {
+            thread: 1,
+            bytes: 200,
+            rather: 200,
+            stage: crate::ledger::Stage::Known,
+            need: 300,
+            limit: 1000,
+            waits: false,
+            begins: true,
+            enters: true,
+        };
+        let text = refusal(&request, 900);
+        for part in [
+            "needs 300 bytes, 200 more",
+            "has 900 in use",
+            "limit is 1000",
+            "does not wait",
+        ] {
+            assert!(text.contains(part), "`{part}` is not in: {text}");
+        }
+        let waits = Request { waits: true, ..request };
+        assert!(refusal(&waits, 900).contains("no other run goes on"));
+        assert!(refusal(&Request { need: 1001, ..waits }, 900).contains("never fits"));
+        assert!(is_parallel(
+            "Session Options {  execution_mode:1 execution_order:DEFAULT"
+        ));
+        assert!(!is_parallel(
+            "Session Options {  execution_mode:0 execution_order:DEFAULT"
+        ));
     }
 
     #[test]

@@ -17,8 +17,10 @@ pub(crate) struct Layout {
     orders: Vec<Vec<usize>>,
     /// How many of these come before all others.
     first: usize,
-    /// Where buffers begin and end to be live, by time.
+    /// Where buffers of the block begin and end to be live, by time.
     changes: Vec<(usize, bool)>,
+    /// The same of buffers outside.
+    changes_outside: Vec<(usize, bool)>,
 }
 
 /// Where buffers lie.
@@ -57,32 +59,32 @@ impl Layout {
             places.sort_unstable();
             places.into_iter().map(|(.., place)| place).collect()
         };
-        let mut changes: Vec<(u64, bool, usize)> = in_block()
-            .flat_map(|(place, _)| [(buffers[place].first, true, place), (buffers[place].last, false, place)])
-            .collect();
-        // What ends makes room for what begins.
-        changes.sort_unstable();
+        let changes = |is_in_block: bool| {
+            let places = (0..buffers.len()).filter(|&place| buffers[place].ranks.is_some() == is_in_block);
+            let mut changes: Vec<(u64, bool, usize)> = places
+                .flat_map(|place| [(buffers[place].first, true, place), (buffers[place].last, false, place)])
+                .collect();
+            // What ends makes room for what begins.
+            changes.sort_unstable();
+            changes.into_iter().map(|(_, begins, place)| (place, begins)).collect()
+        };
         Self {
             lives: buffers.iter().map(|buffer| (buffer.first, buffer.last)).collect(),
             orders: (0..plan.orders).map(order).collect(),
             first: in_block().filter(|&(place, _)| place < plan.first).count(),
-            changes: changes.into_iter().map(|(_, begins, place)| (place, begins)).collect(),
+            changes: changes(true),
+            changes_outside: changes(false),
         }
     }
 
     /// Most bytes that are live at one time in the block, as whole multiples of the alignment.
     pub(crate) fn load(&self, sizes: &[u64]) -> u64 {
-        let (mut now, mut most) = (0u64, 0);
-        for &(place, begins) in &self.changes {
-            let bytes = aligned(sizes, place);
-            now = if begins {
-                now.saturating_add(bytes)
-            } else {
-                now.saturating_sub(bytes)
-            };
-            most = most.max(now);
-        }
-        most
+        most_at_once(&self.changes, |place| aligned(sizes, place))
+    }
+
+    /// Most bytes that are live at one time outside of the block.
+    pub(crate) fn load_outside(&self, sizes: &[u64]) -> u64 {
+        most_at_once(&self.changes_outside, |place| sizes.get(place).copied().unwrap_or(0))
     }
 
     /// The lowest block that is found for buffers of these sizes, of which some lie where they lie.
@@ -155,6 +157,20 @@ impl Layout {
         }
         placed
     }
+}
+
+fn most_at_once(changes: &[(usize, bool)], size: impl Fn(usize) -> u64) -> u64 {
+    let (mut now, mut most) = (0u64, 0);
+    for &(place, begins) in changes {
+        let bytes = size(place);
+        now = if begins {
+            now.saturating_add(bytes)
+        } else {
+            now.saturating_sub(bytes)
+        };
+        most = most.max(now);
+    }
+    most
 }
 
 fn aligned(sizes: &[u64], place: usize) -> u64 {

@@ -365,7 +365,7 @@ impl<'t> Lines<'t> {
         let size = self.formula(size)?;
         if size
             .as_constant()
-            .is_some_and(|bytes| !(1..=MOST_BYTES as i64).contains(&bytes))
+            .is_some_and(|bytes| !(1..=MOST_BYTES.cast_signed()).contains(&bytes))
         {
             return Err(self.wrong(&format!("a buffer of {size} bytes")));
         }

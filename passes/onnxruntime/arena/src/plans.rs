@@ -13,8 +13,30 @@ pub struct Plans {
     ranges: Vec<(u64, u64)>,
     derived: Vec<Derived>,
     plans: Vec<Plan>,
-    /// The largest block of any sizes within the ranges.
-    block_bytes: u64,
+    /// What a run of any sizes within the ranges needs at most.
+    most: Need,
+}
+
+/// Bytes that a run needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Need {
+    /// From the start of its block.
+    pub(crate) block: u64,
+    /// At one time outside of it.
+    pub(crate) outside: u64,
+}
+
+impl Need {
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self {
+            block: self.block.max(other.block),
+            outside: self.outside.max(other.outside),
+        }
+    }
+
+    pub(crate) fn total(self) -> u64 {
+        self.block.saturating_add(self.outside)
+    }
 }
 
 /// A plan.
@@ -25,6 +47,8 @@ pub(crate) struct Plan {
     pub(crate) buffers: Vec<Buffer>,
     /// How many buffers that are certain to be there, and are no outputs, are live just before each allocation.
     live: Vec<usize>,
+    /// How many buffers a run allocates before its sizes have told which shape it has.
+    first: usize,
     layout: Layout,
     /// The largest size of each buffer, and where those lie: an upper bound of all blocks.
     ceiling: (Vec<u64>, Placed),
@@ -51,6 +75,8 @@ pub struct Shape {
     pub(crate) dims: Vec<u64>,
     pub(crate) sizes: Vec<u64>,
     pub(crate) placed: Placed,
+    /// Most bytes that are live at one time outside of the block.
+    pub(crate) outside_bytes: u64,
 }
 
 impl Plans {
@@ -68,7 +94,7 @@ impl Plans {
         Self {
             ranges,
             derived: file.derived.clone(),
-            block_bytes: plans.iter().map(|plan| plan.ceiling.1.block_bytes).max().unwrap_or(0),
+            most: plans.iter().map(Plan::most).fold(Need::default(), Need::max),
             plans,
         }
     }
@@ -76,7 +102,17 @@ impl Plans {
     /// The largest block of any sizes within the ranges.
     #[must_use]
     pub fn block_bytes(&self) -> u64 {
-        self.block_bytes
+        self.most.block
+    }
+
+    /// What a run of any sizes within the ranges needs at most.
+    pub(crate) fn most(&self) -> Need {
+        self.most
+    }
+
+    /// Whether the shape of a run is certain once it allocates the buffer at a place of a plan.
+    pub(crate) fn is_certain(&self, plan: usize, place: usize) -> bool {
+        self.is_single() || self.plans.get(plan).is_none_or(|plan| place >= plan.first)
     }
 
     /// What one of the plans says for these sizes of the open dimensions; `None` where a buffer is larger than any memory.
@@ -92,11 +128,13 @@ impl Plans {
         let sizes = sizes?;
         let sizes: Vec<u64> = found.buffers.iter().map(|buffer| sizes[buffer.formula]).collect();
         let placed = found.placed(&sizes, &[]);
+        let outside_bytes = found.layout.load_outside(&sizes);
         Some(Shape {
             plan,
             dims: dims.to_vec(),
             sizes,
             placed,
+            outside_bytes,
         })
     }
 
@@ -184,8 +222,18 @@ impl Plan {
             formulas,
             buffers,
             live,
+            first: plan.first,
             layout,
             ceiling: (most, placed),
+        }
+    }
+
+    /// What a run of any sizes needs at most.
+    fn most(&self) -> Need {
+        let (most, placed) = &self.ceiling;
+        Need {
+            block: placed.block_bytes,
+            outside: self.layout.load_outside(most),
         }
     }
 

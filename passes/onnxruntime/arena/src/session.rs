@@ -1,15 +1,19 @@
 //! What the runtime knows as an allocator: one for each set of session options, so that sessions do not meet.
 
 use std::ffi::{c_int, c_void};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::account::{Account, Credit, Denied, insist};
 use crate::api::{Api, Status};
-use crate::blocks::{Blocks, Thread};
+use crate::blocks::{Blocks, Elsewhere};
+use crate::failing::{Allocated, throwing};
 use crate::gate::GATE;
+use crate::ledger::Thread;
+use crate::limit::Limit;
 use crate::memory::{Process, allocate, release};
-use crate::messages::{Purpose, say};
+use crate::messages::{Purpose, is_parallel, refusal, say};
 use crate::plans::Plans;
 
 /// The version of [`OrtAllocator`]: the fields after `reserve` are read in later ones only.
@@ -59,6 +63,7 @@ pub(crate) struct Session {
     purpose: Option<Purpose>,
     /// Called when blocks have to be looked after.
     watch: fn(),
+    limit: Arc<Limit>,
     state: Mutex<State>,
 }
 
@@ -128,6 +133,10 @@ pub(crate) struct Options {
     /// What they are for; absent where there are none.
     pub(crate) purpose: Option<Purpose>,
     pub(crate) huge_pages: bool,
+    /// The most bytes of the process with which its runs go on; none without a limit.
+    pub(crate) limit: Option<u64>,
+    /// Whether they wait for room under the limit; else they are refused.
+    pub(crate) waits: bool,
     /// Whether allocations are recorded.
     pub(crate) records: bool,
     /// Messages of this severity or above are printed.
@@ -143,11 +152,15 @@ impl Session {
             plans,
             purpose,
             huge_pages,
+            limit,
+            waits,
             records,
             severity,
             watch,
         } = options;
         Self::make_room();
+        let of_process = Limit::of_process();
+        let account = Account::new(Arc::clone(&of_process), limit, waits);
         let session: &Self = Box::leak(Box::new(Self {
             allocator: OrtAllocator {
                 version: ALLOCATOR_VERSION,
@@ -161,8 +174,9 @@ impl Session {
             severity,
             purpose,
             watch,
+            limit: of_process,
             state: Mutex::new(State {
-                blocks: Blocks::new(shared(plans), Process { huge_pages }),
+                blocks: Blocks::new(shared(plans), Process { huge_pages }, account),
                 recorded: records.then(Vec::new),
             }),
         }));
@@ -182,8 +196,17 @@ impl Session {
             .for_each(|session| session.state().blocks.make_room());
     }
 
+    /// All sessions give back what neither a live buffer nor a run that goes on needs; how many bytes that were.
+    pub(crate) fn trim_all() -> u64 {
+        Self::all().iter().map(|session| session.state().blocks.trim()).sum()
+    }
+
     /// Takes from a message of the runtime what it says about the session.
     pub(crate) fn learn(&self, message: &str) {
+        if is_parallel(message) {
+            // A thread of its pool that waits could be one that the other run needs.
+            self.state().blocks.never_wait();
+        }
         if let Some(purpose) = &self.purpose {
             purpose.learn(message);
         }
@@ -226,28 +249,50 @@ impl Session {
         self.state().blocks.load_ends(this_thread());
     }
 
-    fn allocate(&self, bytes: usize) -> *mut c_void {
+    fn allocate(&self, bytes: usize) -> Allocated {
         // What the runtime's own allocator does.
         if bytes == 0 {
-            return std::ptr::null_mut();
+            return Allocated::at(null_mut());
         }
-        let (thread, size) = (this_thread(), bytes as u64);
+        let (thread, mut credit) = (this_thread(), Credit::default());
+        let allocated = insist(
+            &self.limit,
+            &mut credit,
+            |credit| self.try_allocate(thread, bytes, credit),
+            || _ = Self::trim_all(),
+            |time| self.state().blocks.count_wait(time),
+        );
+        allocated.unwrap_or_else(|(request, reserved)| {
+            let mut state = self.state();
+            state.blocks.decline(credit);
+            state.blocks.refuse(thread);
+            drop(state);
+            Allocated::failed(&refusal(&request, reserved))
+        })
+    }
+
+    fn try_allocate(&self, thread: Thread, bytes: usize, credit: &mut Credit) -> Result<Allocated, Denied> {
+        let size = bytes as u64;
         let mut state = self.state();
         let State { blocks, recorded } = &mut *state;
         let is_loading = blocks.is_loading(thread);
         if is_loading {
             GATE.leave(thread);
         }
-        let address = match blocks.allocate(thread, size) {
+        let address = match blocks.allocate(thread, size, credit) {
             Ok(address) => address as *mut c_void,
-            Err(origin) => {
+            Err(Elsewhere::Denied(denied)) => return Err(denied),
+            Err(Elsewhere::Outside(origin)) => {
                 let address = allocate(bytes);
-                if !address.is_null() {
+                if address.is_null() {
+                    blocks.disown(size, origin);
+                } else {
                     blocks.adopt(address as usize, size, origin);
                 }
                 address
             }
         };
+        blocks.decline(std::mem::take(credit));
         if let Some(recorded) = recorded.as_mut().filter(|_| !is_loading) {
             recorded.push(RecordedEvent {
                 address: address as u64,
@@ -263,22 +308,29 @@ impl Session {
         if let (Some(misfit), Some(purpose)) = (misfit, &self.purpose) {
             say(&purpose.complaint(misfit));
         }
-        address
+        if address.is_null() {
+            return Ok(Allocated::failed(&format!(
+                "remat: there is no memory for {bytes} bytes"
+            )));
+        }
+        Ok(Allocated::at(address))
     }
 }
 
-unsafe extern "C" fn alloc(session: *mut Session, bytes: usize) -> *mut c_void {
+unsafe extern "C" fn try_alloc(session: *mut Session, bytes: usize) -> Allocated {
     // SAFETY: the runtime hands back the address that it was given, which is that of a session that lives for ever.
     unsafe { &*session }.allocate(bytes)
 }
 
+throwing!(alloc, try_alloc, Session);
+
 unsafe extern "C" fn reserve(session: *mut Session, bytes: usize) -> *mut c_void {
     if bytes == 0 {
-        return std::ptr::null_mut();
+        return null_mut();
     }
     let address = allocate(bytes);
     if !address.is_null() {
-        // SAFETY: as in `alloc`.
+        // SAFETY: as in `try_alloc`.
         unsafe { &*session }
             .state()
             .blocks
@@ -291,7 +343,7 @@ unsafe extern "C" fn free(session: *mut Session, address: *mut c_void) {
     if address.is_null() {
         return;
     }
-    // SAFETY: as in `alloc`.
+    // SAFETY: as in `try_alloc`.
     let mut state = unsafe { &*session }.state();
     if let Some(recorded) = &mut state.recorded {
         recorded.push(RecordedEvent {
@@ -309,6 +361,6 @@ unsafe extern "C" fn free(session: *mut Session, address: *mut c_void) {
 }
 
 unsafe extern "C" fn info(session: *const Session) -> *const c_void {
-    // SAFETY: as in `alloc`.
+    // SAFETY: as in `try_alloc`.
     unsafe { &*session }.environment.memory_info
 }

@@ -382,7 +382,9 @@ impl<'c, 'a> Deploying<'c, 'a> {
             self.rejected.retain(|one| one.strategy != file.opened().strategy);
         }
         let is_written = match file.first_broken(context)? {
-            None => request.writes_anyway() || file.gains(context)?,
+            None => {
+                request.writes_anyway() || file.gains(context)? || request.plans_memory && file.is_less_in_one_block()
+            }
             Some(Rejection::OverBudget { .. }) => request.force,
             Some(_) => false,
         };

@@ -53,6 +53,10 @@ pub(crate) struct Rank {
     second: u64,
 }
 
+/// Share of the buffers, as a divisor, and bytes by which a process may grow beyond their block.
+const BLOCK_SHARE: u64 = 10;
+const BLOCK_BYTES: u64 = 1 << 20;
+
 impl KnownFile {
     /// Its peak with the memory arena off, which budgets are about, and whether that was measured: else it is predicted.
     pub(crate) fn takes(&self) -> (u64, bool) {
@@ -223,6 +227,15 @@ impl KnownFile {
         };
         // What cannot be measured may be lower.
         Ok(is_lower.unwrap_or(true))
+    }
+
+    /// Whether its buffers in one block take clearly less than the original model makes the process grow in a default session.
+    pub(crate) fn is_less_in_one_block(&self) -> bool {
+        let Some(check) = &self.check else { return false };
+        let [_, original] = check.before.growth();
+        let most = original.first.max(original.later);
+        most.zip(check.after.arena_off)
+            .is_some_and(|(most, buffers)| buffers + buffers / BLOCK_SHARE + BLOCK_BYTES <= most)
     }
 
     /// Whether a further measurement says something of it.

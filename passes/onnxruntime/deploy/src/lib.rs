@@ -71,7 +71,7 @@ pub use remat_onnxruntime_lower::{OrderHint, Shapes};
 pub use remat_onnxruntime_observe::{
     ArenaAt, ArenaMeasured, ArenaPlanError, ArenaPlanRequest, ArenaPlanned, ProfileRequest, Setting, SettingBytes,
     SettingOptions, SettingTried, SettingsRequest, SettingsTried, arena_library_path, arena_plan_path,
-    measured_profile, plan_arena, try_settings,
+    has_arena_library, measured_profile, plan_arena, try_settings,
 };
 pub use remat_onnxruntime_predict::{PlannedBodies, Prediction, with_planned_bodies, with_simulated_baseline};
 pub use request::{DeployRequest, Profiler};

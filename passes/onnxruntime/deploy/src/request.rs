@@ -52,6 +52,9 @@ pub struct DeployRequest<'a> {
     pub force: bool,
     /// Whether the model is written as it came where no file takes less; else nothing is written then.
     pub writes_as_it_came: bool,
+    /// Whether the memory of the file will be planned: then it is written as it came where its buffers in one block take less than the original
+    /// model does in a default session.
+    pub plans_memory: bool,
     /// The level at which the runtime optimizes the file when it loads it: bits and memory hold there.
     pub level: OptimizationLevel,
     /// Whether what was written is measured.
@@ -93,6 +96,7 @@ impl<'a> DeployRequest<'a> {
             fission: Some(&EXACT),
             force: false,
             writes_as_it_came: false,
+            plans_memory: false,
             level: OptimizationLevel::All,
             measure: true,
             expected: Duration::ZERO,

@@ -165,6 +165,12 @@ pub fn arena_plan_path(model: &Path) -> PathBuf {
     name.into()
 }
 
+/// Whether this program has the library with which the runtime follows plans of memory.
+#[must_use]
+pub fn has_arena_library() -> bool {
+    LIBRARY.is_some()
+}
+
 /// Where the library lies if nothing else is said.
 #[must_use]
 pub fn arena_library_path(model: &Path) -> PathBuf {
@@ -458,7 +464,10 @@ impl Planner<'_> {
         let outside_bytes = measured.outside_bytes;
         Ok(ArenaPlanned {
             file: path,
-            library: self.library.clone(),
+            library: self
+                .request
+                .library
+                .map_or_else(|| arena_library_path(self.request.model), Path::to_owned),
             shapes: samples.stated(),
             peak_bound_bytes: is_stated.then(|| plans.block_bytes().saturating_add(outside_bytes)),
             threads: MOST_THREADS,

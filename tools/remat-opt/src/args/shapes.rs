@@ -72,6 +72,11 @@ impl ShapeArgs {
 }
 
 impl Shapes {
+    /// Whether any are stated.
+    pub(crate) fn are_stated(&self) -> bool {
+        !self.ranges.is_empty()
+    }
+
     /// The sizes at which a model is planned: those of `--dim`, else those of the most frequent shape, else the largest.
     pub(crate) fn complete(&self, load: &mut LoadOptions) {
         let most = self.frequent.iter().rev().max_by_key(|(_, weight)| *weight);

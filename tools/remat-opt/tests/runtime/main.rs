@@ -82,7 +82,12 @@ fn main() -> ExitCode {
             memory::a_plan_is_written_beside_a_model_that_stays_as_it_came,
             Need::OnnxRuntime
         ),
-        trial!(memory::every_value_of_a_dimension_has_a_plan, Need::OnnxRuntime),
+        trial!(memory::one_plan_serves_every_value_of_a_dimension, Need::OnnxRuntime),
+        trial!(memory::shapes_come_from_a_file_of_what_was_seen, Need::OnnxRuntime),
+        trial!(
+            memory::without_a_plan_no_other_one_stays_beside_the_file,
+            Need::OnnxRuntime
+        ),
         trial!(memory::a_plan_needs_a_model_that_is_written, Need::OnnxRuntime),
         trial!(
             memory::settings_are_tried_and_none_is_recommended_with_which_the_process_grows,

@@ -57,6 +57,9 @@ pub(super) fn plans(
     let (mut derived, mut plans) = (file.derived.clone(), Vec::new());
     for group in &groups {
         let mut fit = Fit::new(group.iter().map(|sample| sample.dims.clone()).collect(), derived);
+        if !is_shared {
+            fit = fit.capped(dims.len() - 1);
+        }
         plans.extend(plan(group, &mut fit));
         derived = fit.derived().to_vec();
     }

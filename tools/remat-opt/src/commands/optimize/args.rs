@@ -9,12 +9,12 @@ use remat::onnx_mlir::{Barriers, Form, Options};
 use remat::plan::{BudgetSpec, parse_duration, parse_share};
 use remat::solver::SolveControl;
 use remat::{Format, Model, Output, SolveRequest, Target};
-use remat_onnxruntime_deploy::{OrderHint, arena_library_path, arena_plan_path};
-use remat_onnxruntime_run::OptimizationLevel;
+use remat_onnxruntime_deploy::{OrderHint, arena_library_path, arena_plan_path, has_arena_library};
+use remat_onnxruntime_run::{OptimizationLevel, Provider};
 
 use crate::args::{
     BlockArgs, Choice, FissionArgs, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, PageArgs, RUNTIME,
-    ReportArgs, SEARCH, SWITCH, SearchArgs, ShapeArgs,
+    ReportArgs, SEARCH, SWITCH, SearchArgs, ShapeArgs, provider,
 };
 use crate::console::streams;
 use crate::progress::Line;
@@ -57,7 +57,7 @@ const BARRIERS: Choice<Barriers> = Choice(&[
 const PLACING: f64 = 0.1;
 
 /// Share of the time for a plan of the memory of the file, or for trying settings.
-const MEASURING: f64 = 0.4;
+const MEASURING: f64 = 0.3;
 
 /// Whether weights lie in a file beside the module.
 const WEIGHTS: Choice<bool> = Choice(&[
@@ -165,22 +165,23 @@ pub(crate) struct TargetArgs {
     /// exceeds the budget, the exit status is still 1.
     #[arg(long, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) force: bool,
-    /// Also plan the memory of the written model: `OUT.arena`, which ONNX Runtime follows with the library written beside it.
+    /// Do not plan the memory of the written model.
     ///
-    /// A run is recorded, its buffers are placed in one block, and the plan is replayed and measured. A session needs two options:
+    /// Else `OUT.arena` is written beside it, and the library with which ONNX Runtime follows it: every buffer has its place in one block, with
+    /// any number of threads and all sizes that the model leaves open. A session needs two options for that:
     /// `add_session_config_entry("remat.arena.plan", "OUT.arena")` and `register_custom_ops_library("libremat_arena.so")`. With `--budget none`
     /// the original model is written unchanged.
-    #[arg(long, help_heading = RUNTIME, hide_short_help = true)]
-    pub(super) arena_plan: bool,
-    /// Where `--arena-plan` writes the library [default: `libremat_arena.so` beside OUT].
-    #[arg(long, value_name = "FILE", requires = "arena_plan", help_heading = RUNTIME, hide_short_help = true)]
+    #[arg(long, conflicts_with = "arena_library", help_heading = RUNTIME)]
+    pub(super) no_arena_plan: bool,
+    /// Where the library goes with which ONNX Runtime follows a plan of memory [default: `libremat_arena.so` beside OUT].
+    #[arg(long, value_name = "FILE", help_heading = RUNTIME, hide_short_help = true)]
     pub(super) arena_library: Option<PathBuf>,
     /// Try session options that lower the memory of the written model without a library, and print the best, with a program in Python.
     ///
     /// Tried are the runtime's default, the memory pattern off, the memory arena off, and an arena of the environment that is sized for this
     /// model; each is predicted, then measured with one thread. Recommended is the one with which the process grows least. With `--budget none` the
     /// original model is written unchanged.
-    #[arg(long, conflicts_with = "arena_plan", help_heading = RUNTIME, hide_short_help = true)]
+    #[arg(long, conflicts_with = "arena_library", help_heading = RUNTIME, hide_short_help = true)]
     pub(super) settings: bool,
     /// For `--settings`: also write the recommended session as a program (`.py`), or all that was tried as JSON.
     #[arg(long, value_name = "FILE", requires = "settings", help_heading = RUNTIME, hide_short_help = true)]
@@ -249,9 +250,27 @@ impl OptimizeArgs {
         (remat::extension(output) == "mlir").then(|| output.with_extension("safetensors"))
     }
 
-    /// The files that `--arena-plan` writes beside the output: plans and library.
+    /// Whether the memory of the written model is planned: where it is written for ONNX Runtime on a processor, and measured.
+    pub(super) fn plans_memory(&self) -> bool {
+        let target = &self.target;
+        let is_for_others = target.no_arena_plan || target.settings || target.no_measure || !target.arena;
+        let is_made = matches!(target.target, None | Some(TargetArg::Ort));
+        let is_written = self
+            .output
+            .as_deref()
+            .is_some_and(|output| is_model(output) && !streams::is_stream(output));
+        !is_for_others && is_made && is_written && self.is_on_processor() && has_arena_library()
+    }
+
+    /// Whether models run on the processor.
+    pub(super) fn is_on_processor(&self) -> bool {
+        let device = self.load.device.as_deref().unwrap_or("cpu");
+        !matches!(provider(device), Ok(Provider::Cuda(_)))
+    }
+
+    /// The files that are written beside the output where its memory is planned: plan and library.
     pub(super) fn arena_files(&self) -> Option<[PathBuf; 2]> {
-        let output = self.output.as_ref().filter(|_| self.target.arena_plan)?;
+        let output = self.output.as_ref().filter(|_| self.plans_memory())?;
         let library = self.target.arena_library.clone();
         Some([
             arena_plan_path(output),
@@ -279,7 +298,7 @@ impl OptimizeArgs {
     /// memory of the file.
     pub(super) fn control_before_placing<'l>(&self, line: &'l Line) -> SolveControl<'l> {
         let placing = if self.block.places() { PLACING } else { 0.0 };
-        let is_about_memory = self.target.arena_plan || self.target.settings;
+        let is_about_memory = self.plans_memory() || self.target.settings;
         let measuring = if is_about_memory { MEASURING } else { 0.0 };
         self.control(line).share_of_time(1.0 - placing - measuring)
     }
@@ -288,7 +307,7 @@ impl OptimizeArgs {
     pub(super) fn output_form(&self) -> anyhow::Result<&'static str> {
         let is_streamed = self.output.as_deref().is_some_and(streams::is_stream);
         anyhow::ensure!(
-            !is_streamed || !self.target.arena_plan && !self.target.settings,
+            !is_streamed || !self.target.is_about_memory(),
             "`{}` is about a model in a file: `-o OUT.onnx`",
             self.target.memory_option()
         );
@@ -308,9 +327,14 @@ impl OptimizeArgs {
 }
 
 impl TargetArgs {
-    /// The option that is about the memory of the written model.
+    /// Whether an option is about the memory of a written model.
+    pub(super) fn is_about_memory(&self) -> bool {
+        self.settings || self.arena_library.is_some()
+    }
+
+    /// That option.
     pub(super) fn memory_option(&self) -> &'static str {
-        if self.settings { "--settings" } else { "--arena-plan" }
+        if self.settings { "--settings" } else { "--arena-library" }
     }
 }
 

@@ -309,6 +309,12 @@ fn advice(report: &Report, runtime: &InRuntime, entries: &mut Entries) {
         entries.add_all("arena", lines);
         return;
     }
+    if let Some(why) = &runtime.no_arena_plan {
+        entries.add(
+            "arena",
+            format!("the memory of the file is not planned: {}", shown(why)),
+        );
+    }
     if report.is_written && runtime.settings.is_none() && runtime.arena {
         entries.add_all("settings", runtime.arena_off.map(without_the_arena).unwrap_or_default());
     }
@@ -407,7 +413,7 @@ fn without_the_arena(off: ArenaOffRecord) -> Vec<String> {
             bytes(off.off.saved_bytes),
             against.join(", and ")
         ),
-        "`--arena-plan` gives every buffer its place in one block of about the lower peak, and measures by how much the process grows; `--settings` looks for settings that come close"
+        "a plan of memory (without `--no-arena-plan`) gives every buffer its place in one block of about the lower peak; `--settings` looks for settings that come close"
             .to_owned(),
     ]
 }

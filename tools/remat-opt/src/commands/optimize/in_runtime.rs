@@ -81,6 +81,9 @@ pub(super) struct InRuntime {
     pub(super) left_out: Vec<String>,
     /// The plan of the model's memory, where one was asked for.
     pub(super) arena_plan: Option<ArenaPlanned>,
+    /// Why there is none, where one was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) no_arena_plan: Option<String>,
     /// The settings that were tried, where they were asked for.
     pub(super) settings: Option<SettingsTried>,
 }
@@ -131,12 +134,11 @@ impl InRuntime {
     pub(super) fn of(
         args: &OptimizeArgs,
         found: &Deployment,
-        arena: Option<&ArenaPlanned>,
+        arena: &Result<ArenaPlanned, String>,
         settings: Option<&SettingsTried>,
     ) -> Self {
         let off = found.arena_off();
-        let is_above = found.missed.is_some() || found.exceeded_prediction().is_some();
-        let exceeds = is_above || arena.is_some_and(|arena| arena.exceeded().is_some());
+        let exceeds = found.missed.is_some() || found.exceeded_prediction().is_some();
         let lowering = &found.lowering;
         let Prediction {
             peak_bytes,
@@ -172,19 +174,20 @@ impl InRuntime {
             unsimulated_nodes: open_nodes.clone(),
             estimated_arena_off_overhead_percent: found.arena_off_overhead_percent(),
             allocated_per_run_bytes: fresh_bytes,
-            within_prediction: (found.check.is_some() || arena.is_some()).then_some(!exceeds),
+            within_prediction: (found.check.is_some() || arena.is_ok()).then_some(!exceeds),
             measured: found.check.clone(),
             recommends_arena_off: match settings {
                 Some(settings) => Some(settings.recommended == Setting::ArenaOff),
                 None => off.map(|off| off.is_recommended()),
             },
             arena_off: off.map(ArenaOffRecord::from),
-            session: SessionRecord::of(args, found, settings),
+            session: SessionRecord::of(args, found, arena.is_ok(), settings),
             is_left_to_data: found.is_left_to_data(),
             limiting_threads: args.limiting_threads(&found.model, found.solution.replay.peak),
             padding: found.padding.clone(),
             left_out: found.left_out.iter().map(LeftOut::to_string).collect(),
-            arena_plan: arena.cloned(),
+            arena_plan: arena.as_ref().ok().cloned(),
+            no_arena_plan: arena.as_ref().err().filter(|why| !why.is_empty()).cloned(),
             settings: settings.cloned(),
         }
     }

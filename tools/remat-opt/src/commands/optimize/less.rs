@@ -46,7 +46,9 @@ fn in_runtime(report: &Report, runtime: &InRuntime, args: &OptimizeArgs) -> Vec<
         )
     }));
     let recommended = runtime.arena_off.filter(|off| off.is_recommended && runtime.arena);
-    if let Some(off) = recommended.filter(|_| report.is_written && runtime.settings.is_none()) {
+    if let Some(off) =
+        recommended.filter(|_| report.is_written && runtime.settings.is_none() && runtime.arena_plan.is_none())
+    {
         let growth = off
             .off
             .growth
@@ -57,9 +59,8 @@ fn in_runtime(report: &Report, runtime: &InRuntime, args: &OptimizeArgs) -> Vec<
             added(off.off.overhead_percent)
         ));
     }
-    let plans_memory = args.target.arena_plan || args.target.settings;
-    if cfg!(target_os = "linux") && !plans_memory {
-        hints.push("--arena-plan: exactly planned memory".to_owned());
+    if args.target.no_arena_plan && !args.target.settings && cfg!(target_os = "linux") {
+        hints.push("no --no-arena-plan: exactly planned memory".to_owned());
     }
     if !runtime.left_out.is_empty() {
         let steps = count(runtime.left_out.len(), "step");

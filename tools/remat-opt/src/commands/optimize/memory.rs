@@ -23,6 +23,9 @@ pub(super) struct Memory {
     /// Growth of the process in the first run; absent where it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_run: Option<BeforeAfter>,
+    /// Growth of the process without the plan of memory, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_alone: Option<BeforeAfter>,
     /// Peak of the heap in ONNX Runtime with the memory arena off, which budgets are about; absent where these are the figures above.
     #[serde(skip_serializing_if = "Option::is_none")]
     buffers: Option<BeforeAfter>,
@@ -53,7 +56,7 @@ impl fmt::Display for Measure {
         f.write_str(match self {
             Self::GrowthDefaultSession => "growth of the process, default session, measured",
             Self::GrowthArenaOff => "growth of the process, memory arena off, measured",
-            Self::GrowthArenaPlan => "growth of the process, default session and arena plan, measured",
+            Self::GrowthArenaPlan => "growth of the process, default session before, planned memory after, measured",
             Self::GrowthSettings => "growth of the process, default session and recommended options, measured",
             Self::HeapMeasured => "heap of ONNX Runtime with the memory arena off, measured",
             Self::HeapPredicted => "heap of ONNX Runtime with the memory arena off, predicted and not measured",
@@ -123,6 +126,7 @@ impl Memory {
                 before_bytes,
                 after_bytes,
             }),
+            file_alone: original.most_beside(stock).filter(|_| session.plan.is_some()),
             buffers: Some(heap.most).filter(|_| heap.of == Measure::HeapMeasured),
             ..Self::of(of, most.before_bytes, most.after_bytes)
         }
@@ -151,6 +155,7 @@ impl Memory {
             of,
             is_first_run_only: false,
             first_run: None,
+            file_alone: None,
             buffers: None,
         }
     }
@@ -200,8 +205,9 @@ impl Memory {
             |what: &str, figures: BeforeAfter| format!("{what} {}", pair(figures.before_bytes, figures.after_bytes));
         let first_run = self.first_run.map(|figures| text("first run", figures));
         let buffers = self.buffers.map(|figures| text("the buffers alone", figures));
-        let both: Vec<String> = first_run.into_iter().chain(buffers).collect();
-        (!both.is_empty()).then(|| both.join("; "))
+        let alone = self.file_alone.map(|figures| text("the file alone", figures));
+        let all: Vec<String> = first_run.into_iter().chain(alone).chain(buffers).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 }
 

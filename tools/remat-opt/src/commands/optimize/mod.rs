@@ -9,6 +9,7 @@ mod less;
 mod memory;
 #[cfg_attr(not(feature = "mlir"), path = "no_mlir.rs")]
 mod mlir;
+mod planned;
 mod proof;
 mod report;
 mod session;
@@ -26,21 +27,20 @@ use remat::{FissionRequest, Format, Goal, LoadOptions, Model, Output, SecondMemo
 use remat_files::document::to_json;
 use remat_files::shown;
 use remat_onnxruntime_deploy::{
-    ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, Deployment, OrderHint, SettingsRequest, open_model,
-    plan_arena, try_settings, with_planned_bodies,
+    DeployError, DeployRequest, Deployment, OrderHint, SettingsRequest, open_model, try_settings, with_planned_bodies,
 };
-use remat_onnxruntime_run::{ChildLimits, Host, Provider};
 
 pub(crate) use args::OptimizeArgs;
 pub(crate) use document::{ModuleReport, Report, SettingsReport};
 
 use self::args::{TargetArg, is_model};
 use self::document::About;
-use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, Shapes, Talk, named, provider};
+use self::planned::{forget_plan, memory_limits, plan_memory};
+use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, Shapes, Talk, named};
 use crate::document::Document;
 use crate::files::{self, Files};
 use crate::floor::Floor;
-use crate::job::{Job, LEAST, PATIENCE};
+use crate::job::{Job, LEAST};
 use crate::page::{self, AsItCame, Said};
 use crate::progress::Line;
 use crate::runtime::{expected, limits};
@@ -89,8 +89,8 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
         ("the chart (`--block-svg`)", args.block.block_svg.as_ref()),
         ("the page (`--report`)", args.page.page.as_ref()),
         ("the weights (`--mlir-weights file`)", weights.as_ref()),
-        ("the plan of memory (`--arena-plan`)", arena_plan.as_ref()),
-        ("the arena library (`--arena-plan`)", arena_library.as_ref()),
+        ("the plan of memory", arena_plan.as_ref()),
+        ("the arena library", arena_library.as_ref()),
         ("the settings (`--emit-settings`)", args.target.emit_settings.as_ref()),
     ];
     let mut job = Job::resolve(input, &args.load, &reads, &writes)?;
@@ -111,7 +111,7 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
         check_target(args, output)?;
         Output::of(output, format)?;
     }
-    let is_about_memory = args.target.arena_plan || args.target.settings;
+    let is_about_memory = args.target.is_about_memory();
     if is_about_memory {
         check_device(args)?;
         job.find_runtime()?;
@@ -265,12 +265,12 @@ fn in_tiles(
 
 /// Memory is planned, and settings are tried, on the processor only.
 fn check_device(args: &OptimizeArgs) -> anyhow::Result<()> {
-    let device = args.load.device.as_deref().unwrap_or("cpu");
-    if matches!(provider(device), Ok(Provider::Cuda(_))) {
+    if !args.is_on_processor() {
         bail!(
             "`{}` is for the memory of the processor, `--device cpu`: that of a GPU was never measured, and nothing is planned for \
-             `{device}`",
-            args.target.memory_option()
+             `{}`",
+            args.target.memory_option(),
+            args.load.device.as_deref().unwrap_or_default()
         );
     }
     Ok(())
@@ -412,12 +412,12 @@ fn deploy(
         plan,
         profile: if job.measures { Some(&profiler) } else { None },
         order: remat_onnxruntime_deploy::order_for_plan(args.target.order_hint, plan)?,
-        // Where memory is planned, the runtime's arena has no part.
-        arena: args.target.arena && !args.target.arena_plan,
+        arena: args.target.arena,
         fission: fission.as_ref().filter(|_| plan.is_none()),
-        untouched: (args.target.arena_plan || args.target.settings) && args.budget == BudgetSpec::None,
+        untouched: (args.plans_memory() || args.target.settings) && args.budget == BudgetSpec::None,
         force: args.target.force,
-        writes_as_it_came: args.target.force || args.target.arena_plan || args.target.settings,
+        writes_as_it_came: args.target.force || args.target.settings || shapes.are_stated(),
+        plans_memory: args.plans_memory(),
         level: args.target.level,
         measure: !args.target.no_measure,
         expected: expected(&model),
@@ -440,18 +440,13 @@ fn deploy(
     let may_round = fission.is_some_and(|fission| fission.exactness == remat::fission::Exactness::Any);
     let original = (!may_round).then_some(job.input);
     let written = written.filter(|_| found.is_written).zip(job.host.as_ref());
-    let arena = written.filter(|_| args.target.arena_plan);
-    let arena = arena.map(|(written, host)| {
-        plan_memory(
-            args,
-            (&load, shapes),
-            (written, original),
-            host,
-            expected(&model),
-            &whole,
-        )
-    });
-    let arena = unless_interrupted("a plan of its memory", arena.transpose())?;
+    let arena = match written.filter(|_| args.plans_memory()) {
+        Some((file, host)) => plan_memory(args, (&load, shapes), (file, original), host, expected(&model), &whole)?,
+        None => Err(String::new()),
+    };
+    if let Some((file, _)) = written.filter(|_| arena.is_err()) {
+        forget_plan(file)?;
+    }
     let settings = written.filter(|_| args.target.settings);
     let settings = settings.map(|(written, host)| {
         let request = SettingsRequest {
@@ -479,13 +474,13 @@ fn deploy(
         is_verbose: talk.verbose,
     };
     let before = model.baseline().peak;
-    let report = Report::of_file(about, before, &found, arena.as_ref(), settings.as_ref());
+    let report = Report::of_file(about, before, &found, &arena, settings.as_ref());
     if let Some(path) = &args.page.page {
         let (rewritten, solution) = (&found.model, &found.solution);
         let said = said(&report, page::title(job.input, &model));
         page::write(path, &AsItCame::of(&model), rewritten, solution, said)?;
     }
-    console::report(&args.report, &report, as_predicted(&found, arena.as_ref()))
+    console::report(&args.report, &report, as_predicted(&found))
 }
 
 /// What was to be found for a file that is written: nothing where a signal came before, which says so and takes nothing from the report.
@@ -499,43 +494,10 @@ fn unless_interrupted<T>(what: &str, found: anyhow::Result<Option<T>>) -> anyhow
     }
 }
 
-/// Runs of a process that records a plan of memory, or replays it, loading apart: many of them are of small shapes.
-const ARENA_RUNS: u32 = 24;
-
-/// Limits of each process that runs the model for its plan of memory, or to try settings.
-fn memory_limits(expected: Duration) -> ChildLimits<'static> {
-    limits(Some((LEAST + expected.saturating_mul(ARENA_RUNS * PATIENCE)) * 2))
-}
-
-/// Plans the memory of the file that was written.
-fn plan_memory(
-    args: &OptimizeArgs,
-    (load, shapes): (&LoadOptions, &Shapes),
-    (written, original): (&Path, Option<&Path>),
-    host: &Host,
-    expected: Duration,
-    control: &SolveControl<'_>,
-) -> anyhow::Result<ArenaPlanned> {
-    let request = ArenaPlanRequest {
-        model: written,
-        original,
-        library: args.target.arena_library.as_deref(),
-        level: args.target.level,
-        dims: &load.dims,
-        ranges: &shapes.ranges,
-        frequent: &shapes.frequent,
-        limits: memory_limits(expected),
-    };
-    Ok(plan_arena(&request, host, control).map_err(DeployError::from)?)
-}
-
 /// A budget that no file keeps is a finding, and a prediction that a measured peak exceeds.
-fn as_predicted(found: &Deployment, arena: Option<&ArenaPlanned>) -> anyhow::Result<()> {
+fn as_predicted(found: &Deployment) -> anyhow::Result<()> {
     if let Some(missed) = found.missed {
         return Err(DeployError::BudgetMissed(missed).into());
-    }
-    if let Some(exceeded) = arena.and_then(ArenaPlanned::exceeded) {
-        return Err(DeployError::from(exceeded).into());
     }
     let measured = found.check.as_ref().and_then(|check| check.after.arena_off);
     match found.exceeded_prediction().zip(measured) {

@@ -46,13 +46,13 @@ impl Report {
         about: About<'_>,
         before: u64,
         found: &Deployment,
-        arena: Option<&ArenaPlanned>,
+        arena: &Result<ArenaPlanned, String>,
         settings: Option<&SettingsTried>,
     ) -> Self {
         let args = about.args;
         let session = Session {
             arena: args.target.arena,
-            plan: arena,
+            plan: arena.as_ref().ok(),
             settings,
         };
         let memory = Memory::of_file(before, found, session);

@@ -25,7 +25,12 @@ pub(super) struct SessionRecord {
 
 impl SessionRecord {
     /// What the model needs, or gains by; the runtime's defaults where none was written.
-    pub(super) fn of(args: &OptimizeArgs, found: &Deployment, settings: Option<&SettingsTried>) -> Self {
+    pub(super) fn of(
+        args: &OptimizeArgs,
+        found: &Deployment,
+        has_plan: bool,
+        settings: Option<&SettingsTried>,
+    ) -> Self {
         let default = Self {
             level: args.target.level,
             priority_based_order: false,
@@ -40,7 +45,7 @@ impl SessionRecord {
         // Of a strategy that makes shapes dynamic where that gains, static ones are a choice.
         let is_choice = found.strategy != Strategy::StaticShapes && found.lowering.shapes == Shapes::Static;
         let is_original = found.strategy == Strategy::Untouched;
-        let (enable_cpu_mem_arena, enable_mem_pattern) = memory(args, found, settings);
+        let (enable_cpu_mem_arena, enable_mem_pattern) = memory(args, found, has_plan, settings);
         Self {
             priority_based_order: order == Some("priority"),
             enable_mem_reuse: found.lowering.hides_shapes || is_choice || is_original,
@@ -76,14 +81,14 @@ fn level_option(level: OptimizationLevel) -> Option<&'static str> {
 }
 
 /// Whether the memory arena and the memory pattern are to be on.
-fn memory(args: &OptimizeArgs, found: &Deployment, settings: Option<&SettingsTried>) -> (bool, bool) {
+fn memory(args: &OptimizeArgs, found: &Deployment, has_plan: bool, settings: Option<&SettingsTried>) -> (bool, bool) {
     if let Some(settings) = settings {
         let best = settings.of(settings.recommended).map(|best| &best.options);
         return best.map_or((true, true), |best| {
             (best.enable_cpu_mem_arena, best.enable_mem_pattern)
         });
     }
-    if args.target.arena_plan {
+    if has_plan {
         // The library sets what its plan needs.
         return (true, true);
     }

@@ -149,6 +149,7 @@ fn written(report: &Report) -> Vec<String> {
         (None, None) => "nothing: name a file (`-o plan.json`)".to_owned(),
     }];
     lines[0] += &format!("        {seconds}");
+    lines.extend(report.in_runtime.as_ref().and_then(planned));
     let fixed = &report.dims.fixed_dims;
     if !fixed.is_empty() {
         lines.push(format!(
@@ -190,22 +191,24 @@ fn used(report: &Report, output: &Path) -> String {
     format!("{path}: use it with {}", needed.join(", "))
 }
 
-/// What sessions of a file need.
+/// What sessions of a file need, its plan of memory apart.
 fn needed(runtime: &InRuntime) -> Vec<String> {
     let mut needed = runtime.session.needed(runtime.arena);
-    needed.extend(runtime.arena_plan.iter().flat_map(|plan| {
-        [
-            format!(
-                "add_session_config_entry(\"remat.arena.plan\", \"{}\")",
-                shown(plan.file.display())
-            ),
-            format!("register_custom_ops_library(\"{}\")", shown(plan.library.display())),
-        ]
-    }));
     if runtime.settings.is_some() {
         needed.push("the session below".to_owned());
     }
     needed
+}
+
+/// How the plan of memory is used.
+fn planned(runtime: &InRuntime) -> Option<String> {
+    let plan = runtime.arena_plan.as_ref()?;
+    Some(format!(
+        "its memory is planned: `remat_opt.session` obeys that, or add_session_config_entry(\"remat.arena.plan\", \"{}\"), \
+         register_custom_ops_library(\"{}\")",
+        shown(plan.file.display()),
+        shown(plan.library.display())
+    ))
 }
 
 /// Where more is said.
