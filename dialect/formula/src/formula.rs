@@ -5,30 +5,36 @@
 //! ```
 //!
 //! The variables are the open dimensions, in their order, and then the derived ones: quotients that are rounded down, maxima and minima of
-//! formulas in the variables before.
+//! formulas in the variables before. [`crate::Variables`] makes these, in one form.
 
 use std::fmt;
 
 /// Most variables.
 pub const MOST_VARIABLES: usize = 64;
 /// Highest power of a variable.
-const MOST_POWER: u32 = 8;
+pub(crate) const MOST_POWER: u32 = 8;
 /// Most terms of a formula.
-const MOST_TERMS: usize = 64;
+pub(crate) const MOST_TERMS: usize = 64;
 
 /// A polynomial; without terms it is 0.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Formula {
     /// Each product of powers once, none with the coefficient 0.
-    terms: Vec<Term>,
+    pub(crate) terms: Vec<Term>,
 }
 
 /// A coefficient times powers of variables.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Term {
-    coefficient: i64,
+pub(crate) struct Term {
+    pub(crate) coefficient: i64,
     /// Variables and their powers, at least 1, by variable.
-    powers: Vec<(usize, u32)>,
+    pub(crate) powers: Vec<(usize, u32)>,
+}
+
+impl Term {
+    pub(crate) fn degree(&self) -> u32 {
+        self.powers.iter().map(|&(_, power)| power).sum()
+    }
 }
 
 /// A variable that follows from those before it.
@@ -87,10 +93,10 @@ impl Formula {
         }
         sum.retain(|term| term.coefficient != 0);
         // The highest degree comes first.
-        let degree = |term: &Term| term.powers.iter().map(|&(_, power)| power).sum::<u32>();
         sum.sort_by(|one, other| {
-            degree(other)
-                .cmp(&degree(one))
+            other
+                .degree()
+                .cmp(&one.degree())
                 .then_with(|| one.powers.cmp(&other.powers))
         });
         Self { terms: sum }
@@ -189,35 +195,34 @@ fn parse_term(text: &str, variables: usize) -> Option<(i64, Vec<(usize, u32)>)> 
     Some((coefficient, powers))
 }
 
-impl fmt::Display for Formula {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Formula {
+    /// Its text, with the names that `name` gives variables.
+    pub(crate) fn text(&self, name: impl Fn(usize) -> String) -> String {
+        let mut text = String::new();
         for (place, term) in self.terms.iter().enumerate() {
-            let sign = if term.coefficient < 0 {
-                "-"
+            if term.coefficient < 0 {
+                text.push('-');
             } else if place > 0 {
-                "+"
-            } else {
-                ""
-            };
-            f.write_str(sign)?;
+                text.push('+');
+            }
             let size = term.coefficient.unsigned_abs();
-            let has_number = size != 1 || term.powers.is_empty();
-            if has_number {
-                write!(f, "{size}")?;
-            }
-            for (place, (variable, power)) in term.powers.iter().enumerate() {
-                f.write_str(if place > 0 || has_number { "*" } else { "" })?;
-                write!(f, "d{variable}")?;
-                if *power > 1 {
-                    write!(f, "^{power}")?;
-                }
-            }
+            let number = (size != 1 || term.powers.is_empty()).then(|| size.to_string());
+            let powers = term.powers.iter().map(|&(variable, power)| match power {
+                1 => name(variable),
+                _ => format!("{}^{power}", name(variable)),
+            });
+            text += &number.into_iter().chain(powers).collect::<Vec<_>>().join("*");
         }
         if self.terms.is_empty() {
-            f.write_str("0")
-        } else {
-            Ok(())
+            text.push('0');
         }
+        text
+    }
+}
+
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(|variable| format!("d{variable}")))
     }
 }
 
@@ -299,12 +304,12 @@ fn raised((least, most): Interval, power: u32) -> Interval {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn formulas() -> impl Strategy<Value = Formula> {
+    pub(crate) fn formulas() -> impl Strategy<Value = Formula> {
         let power = (0usize..3, 1u32..3);
         let term = (-50i64..50, prop::collection::vec(power, 0..3));
         prop::collection::vec(term, 0..5).prop_map(Formula::sum)

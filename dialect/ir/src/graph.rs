@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use remat_formula::Formula;
 use smallvec::SmallVec;
 use typed_index_collections::TiVec;
 
-use crate::{Attribute, Block, OpId, Part, StorageId, TensorId, ValueType};
+use crate::{Attribute, Block, Formulas, OpId, Part, StorageId, TensorId, ValueType};
 
 /// What running an op does besides computing its results.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -193,6 +194,8 @@ pub struct Graph {
     /// Elements, in row-major order, of 64-bit and 32-bit integer constants: bounds of slices, shapes. Those that a pass made are all here; those of a file
     /// stay there, unless they are asked for.
     pub values: BTreeMap<TensorId, Vec<i64>>,
+    /// Sizes as formulas, where the graph was imported at sizes of dimensions that the model leaves open; passes that make graphs leave them out.
+    pub formulas: Option<Formulas>,
 }
 
 impl Graph {
@@ -216,9 +219,78 @@ impl Graph {
         self.storages[self.tensors[tensor].storage].root != tensor
     }
 
+    /// The bytes of a dense tensor as a formula of the dimensions that the model leaves open, where there is one.
+    #[must_use]
+    pub fn bytes_formula(&self, tensor: TensorId) -> Option<Formula> {
+        self.formulas.as_ref()?.bytes(tensor, &self.tensors[tensor].ty)
+    }
+
+    /// The same graph where the open dimensions have these sizes, in the order of [`Formulas::variables`]: types, and sizes of storages.
+    /// `None` where a size has no formula, or one of a subgraph is open.
+    #[must_use]
+    pub fn at(&self, dims: &[u64]) -> Option<Self> {
+        let formulas = self.formulas.as_ref()?;
+        let variables = formulas.variables.values(dims)?;
+        let mut graph = self.clone();
+        for (id, tensor) in graph.tensors.iter_mut_enumerated() {
+            tensor.ty = formulas.at(id, &tensor.ty, &variables)?;
+        }
+        for storage in &mut graph.storages {
+            let ty = &graph.tensors[storage.root].ty;
+            if self.tensors[storage.root].ty != *ty {
+                storage.bytes = ty.bytes().ok()?;
+            }
+        }
+        let is_closed = |body: &Body| body.graph.tensors.iter().all(|tensor| !tensor.ty.has_free_dims());
+        let bodies = graph.ops.iter().flat_map(|op| &op.bodies).all(is_closed);
+        bodies.then_some(graph)
+    }
+
     /// Name of a storage: that of its root.
     #[must_use]
     pub fn storage_name(&self, storage: StorageId) -> &str {
         &self.tensors[self.storages[storage].root].name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use remat_formula::{OpenDim, Variables};
+
+    use super::*;
+    use crate::{Dim, ElementType, GraphBuilder, OpSpec};
+
+    #[test]
+    fn a_graph_has_other_sizes_where_each_has_a_formula() {
+        let open = |size| ValueType::Tensor {
+            element: ElementType::Float32,
+            shape: Some(vec![Dim::Free { size, name: None }, Dim::Known(2)]),
+        };
+        let mut builder = GraphBuilder::new("g");
+        let x = builder.input("x", open(5)).unwrap();
+        let (_, y) = builder
+            .op(OpSpec::new("op", "Relu").reads(x).defines("y", open(5)))
+            .unwrap();
+        let y = y[0].unwrap();
+        let mut graph = builder.finish();
+        assert_eq!(graph.at(&[7]), None);
+        let dim = OpenDim {
+            name: "n".to_owned(),
+            least: 1,
+            most: 99,
+        };
+        let mut formulas = Formulas {
+            variables: Variables::new(vec![dim]),
+            given: vec![5],
+            shapes: BTreeMap::from([(x, vec![Some(Formula::variable(0)), None])]),
+        };
+        graph.formulas = Some(formulas.clone());
+        assert_eq!(graph.at(&[7]), None);
+        formulas.shapes.insert(y, vec![Some(Formula::variable(0)), None]);
+        graph.formulas = Some(formulas);
+        let other = graph.at(&[7]).unwrap();
+        assert_eq!(other.tensors[y].ty, open(7));
+        assert_eq!(other.storages[other.tensors[y].storage].bytes, Some(7 * 2 * 4));
+        assert_eq!(graph.at(&[5]), Some(graph));
     }
 }

@@ -7,6 +7,8 @@
 //!
 //! An op that runs subgraphs has them as [`Body`]s, which only tell what it takes.
 //!
+//! Where a model leaves dimensions open, its graph is that of the sizes that were given, with [`Formulas`] for all others.
+//!
 //! The graph knows neither ONNX nor MLIR: importers translate into it, exporters out of it.
 //!
 //! A graph prints as text and parses back ([`text`]), and draws itself for Graphviz ([`Graph::to_dot`]).
@@ -31,6 +33,7 @@ mod attribute;
 mod block;
 mod builder;
 mod dot;
+mod formulas;
 mod graph;
 mod ids;
 mod part;
@@ -43,6 +46,7 @@ mod validate;
 pub use attribute::Attribute;
 pub use block::{Block, Workspace};
 pub use builder::{GraphBuilder, OpSpec, Placement, ResultSpec};
+pub use formulas::Formulas;
 pub use graph::{Body, Effects, Graph, Op, OpKind, Storage, StorageClass, Tensor};
 pub use ids::{OpId, StorageId, TensorId};
 pub use part::{Part, Spare};

@@ -3,6 +3,7 @@
 //! [`analytic`] gives every op a cost on a [`Device`] by the roofline model: the larger of arithmetic time and memory time,
 //! plus the time to start a kernel. [`Profile::apply_file`] replaces modelled by measured times. [`problem()`] turns graph and
 //! profile into the [`remat_plan::Problem`] that solvers see; [`paper_problem`] does so for graphs that state durations.
+//! [`SizeFormulas`] has the sizes of a problem for other sizes of the dimensions that the model leaves open.
 //!
 //! What rematerialization decides on is the *ratio* of times within one model, so the model is fitted for ratios; figures
 //! in nanoseconds are of the right order only. `docs/cost-model.md` says how it was fitted and how far it is off.
@@ -18,6 +19,7 @@ mod formula;
 mod operands;
 mod problem;
 mod profile;
+mod sizes;
 mod time;
 mod work;
 mod workspace;
@@ -27,6 +29,7 @@ pub use device::{Device, DeviceTableError, Efficiency, Energy, Peak};
 pub use file::{Applied, OpRecord, OutputRecord, PROFILE_FORMAT, ProfileError, ProfileFile, RunRecord};
 pub use problem::{ProblemBuildError, ProblemOptions, paper_problem, problem};
 pub use profile::{OpCost, Profile, Provenance, analytic, analytic_cost};
+pub use sizes::{Load, SizeFormulas};
 pub use workspace::{BodyBytes, kernel_bytes, no_bodies};
 
 /// The first names of a list that may be long, for messages.

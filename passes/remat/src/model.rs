@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use remat_cost::{Device, ProblemOptions, Profile};
+use remat_cost::{Device, ProblemOptions, Profile, SizeFormulas};
 use remat_ir::{Graph, StorageClass};
 use remat_onnx::OnnxModel;
 use remat_onnxruntime_sim::body_bytes;
@@ -326,6 +326,26 @@ impl Model {
         }
         problem.validate()?;
         Self::finish(Source::Problem, None, problem)
+    }
+
+    /// The sizes of the problem's storages as formulas; absent where the model leaves no dimension open, or was not read at sizes of all of them.
+    #[must_use]
+    pub fn size_formulas(&self) -> Option<SizeFormulas> {
+        SizeFormulas::of(self.graph()?, &self.problem)
+    }
+
+    /// The peak of every op once in reference order where the dimensions that the model leaves open have these sizes, in the order of
+    /// [`SizeFormulas::variables`], by the formulas of their graph; `None` where one is missing. `options` are those that it was read with.
+    ///
+    /// # Errors
+    /// [`Error`] of kind `Input` if sizes overflow.
+    pub fn peak_at(&self, dims: &[u64], options: &LoadOptions) -> Result<Option<u64>, Error> {
+        let Some(graph) = self.graph().and_then(|graph| graph.at(dims)) else {
+            return Ok(None);
+        };
+        let (problem, profile) = problem_of(&graph, options, &options.device()?)?;
+        let model = Self::finish(Source::Problem, Some(profile), problem)?;
+        Ok(Some(model.baseline.peak))
     }
 
     /// What no peak counts; absent where the input is a problem. Constants of unknown size count as nothing.

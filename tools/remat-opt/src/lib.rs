@@ -24,6 +24,7 @@ mod job;
 mod library;
 mod lines;
 mod machine;
+mod open_sizes;
 mod padding;
 mod page;
 mod progress;

@@ -71,7 +71,7 @@
 //! 4. storages are numbered in the order of the tensors that root them;
 //! 5. a `dealloc`, `page_out` or `page_in` op is what [`crate::GraphBuilder`] makes, up to its name;
 //! 6. types nest at most [`MAX_TYPE_DEPTH`] deep, and the type of a root has a size that fits 64 bits;
-//! 7. ops have no bodies, which are not printed.
+//! 7. ops have no bodies, and the graph no formulas, which are not printed.
 //!
 //! A valid graph that breaks only rules 1 to 4 comes back with other ids and is otherwise the same.
 

@@ -1,6 +1,7 @@
 //! From the file's graph to the [`Graph`] of the passes.
 
 mod body;
+mod formulas;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -71,13 +72,14 @@ impl<'m> Reading<'m> {
         })
     }
 
-    /// Types and values, with the caller's dimensions.
+    /// Types and values, with the caller's dimensions; for `sizes`, see [`Context`].
     fn infer(
         &self,
         model: &ModelProto,
         folder: Option<&Folder>,
         follows: Follows,
         options: &ImportOptions,
+        sizes: Option<&BTreeMap<String, u64>>,
     ) -> Result<Inferred, OnnxError> {
         check_given(options)?;
         let context = Context {
@@ -92,6 +94,7 @@ impl<'m> Reading<'m> {
                 .iter()
                 .map(|&i| (&self.graph.node[i as usize], self.names[i as usize].as_str()))
                 .collect(),
+            sizes,
         };
         let inferred = infer(&context, dimension_names(model))?;
         match options.dims.keys().find(|name| !inferred.names.contains(*name)) {
@@ -111,7 +114,7 @@ pub(crate) fn known_values(
     options: &ImportOptions,
 ) -> Result<BTreeMap<String, Rc<Tensor>>, OnnxError> {
     Ok(Reading::of(model, folder)?
-        .infer(model, folder, Follows::AtLoad, options)?
+        .infer(model, folder, Follows::AtLoad, options, None)?
         .tensors)
 }
 
@@ -123,13 +126,19 @@ pub(crate) fn import(
     options: &ImportOptions,
 ) -> Result<Imported, OnnxError> {
     let reading = Reading::of(model, folder)?;
-    let mut inferred = reading.infer(model, folder, follows, options)?;
+    let mut inferred = reading.infer(model, folder, follows, options, None)?;
+    let mut formulas = None;
     if !options.dims.is_empty() {
         let open = ImportOptions {
             dims: BTreeMap::new(),
             ..options.clone()
         };
-        inferred.free(&reading.infer(model, folder, follows, &open)?);
+        let infer = |sizes| reading.infer(model, folder, follows, &open, sizes);
+        let without = infer(None)?;
+        inferred.free(&without);
+        if inferred.inputs.is_empty() && !without.inputs.is_empty() {
+            formulas = infer(Some(&options.dims))?.formulas;
+        }
     }
     let bodies = Rc::new(std::mem::take(&mut inferred.bodies));
     let Reading {
@@ -160,7 +169,9 @@ pub(crate) fn import(
             &captures[index as usize],
         )?;
     }
-    importer.finish(proto, &names, captures)
+    let mut imported = importer.finish(proto, &names, captures)?;
+    imported.graph.formulas = formulas.and_then(|(table, shapes)| formulas::checked(&imported.graph, table, shapes));
+    Ok(imported)
 }
 
 fn check_given(options: &ImportOptions) -> Result<(), OnnxError> {

@@ -11,6 +11,7 @@ mod bodies;
 mod budget;
 mod control;
 mod convert;
+mod formulas;
 mod free;
 mod guard;
 mod learning;
@@ -45,6 +46,7 @@ pub(crate) use bodies::BodyTypes;
 use budget::Budget;
 use control::ControlFlow;
 use convert::Bindings;
+pub(crate) use formulas::{Shape, Table};
 use free::free;
 use stand_in::StandIn;
 use symbols::Symbols;
@@ -76,6 +78,8 @@ pub(crate) struct Inferred {
     pub(crate) causes: HashMap<String, String>,
     /// Types of the values of subgraphs.
     pub(crate) bodies: BodyTypes,
+    /// Where formulas were asked for: the open dimensions, what follows from them, and by value of the main graph its dimensions.
+    pub(crate) formulas: Option<(Table, HashMap<String, Shape>)>,
 }
 
 impl Inferred {
@@ -109,9 +113,13 @@ pub(crate) struct Context<'m> {
     pub(crate) follows: Follows,
     /// Nodes of the main graph in reference order, with their names.
     pub(crate) nodes: Vec<(&'m NodeProto, &'m str)>,
+    /// Whether dimensions are to have formulas of those that inputs leave open, which have these sizes.
+    pub(crate) sizes: Option<&'m Dims>,
 }
 
 /// Infers the types of all values of the main graph. `names` are the dimension names of the model.
+///
+/// Where formulas are asked for, the types know of more dimensions which of them are equal than without, and are none to tell anybody.
 ///
 /// # Errors
 /// [`OnnxError::ShapeOverflow`], [`OnnxError::BadTensor`] and [`OnnxError::Unsupported`] for types that cannot be.
@@ -122,7 +130,10 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
         given: context.given,
         follows: context.follows,
         originals: originals(context),
-        symbols: Symbols::new(context.given, names),
+        symbols: match context.sizes {
+            Some(_) => Symbols::for_formulas(context.given, names),
+            None => Symbols::new(context.given, names),
+        },
         budget: Budget::new(),
         visits_left: MAX_INNER_VISITS,
         depth: 0,
@@ -145,10 +156,14 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
         .input
         .iter()
         .filter(|input| !given.contains(input.name.as_str()));
-    let inputs = asked.filter_map(|input| scope.values.get(input.name.as_str()));
-    let inputs = inputs
-        .flat_map(|value| inference.symbols.open_names(&value.io))
+    let inputs: Vec<&NodeIo> = asked
+        .filter_map(|input| Some(&scope.values.get(input.name.as_str())?.io))
         .collect();
+    let formulas = context
+        .sizes
+        .and_then(|sizes| inference.symbols.open_dims(&inputs, sizes));
+    inference.symbols.formulas = formulas;
+    let inputs = inputs.iter().flat_map(|io| inference.symbols.open_names(io)).collect();
     for (node, name) in &context.nodes {
         inference.node(node, name, &mut scope)?;
     }
@@ -188,6 +203,12 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
         }
     }
     inferred.bodies = inference.bodies.types(&mut inference.symbols);
+    inferred.formulas = inference.symbols.formulas.take().map(|table| {
+        let typed =
+            |(name, value): (&&str, &Value)| Some(((*name).to_owned(), table.shape(value.io.type_info.as_ref()?)));
+        let shapes = scope.values.iter().filter_map(typed).collect();
+        (table, shapes)
+    });
     inferred.names = inference.symbols.names;
     inferred.causes = inference.causes;
     Ok(inferred)
@@ -437,6 +458,7 @@ impl<'m> Inference<'m> {
             Some(stand_in) => self.apply_rule(&stand_in.node, stand_in.inputs.clone(), scope),
             None => self.apply_rule(&node, inputs.clone(), scope),
         };
+        let is_ruled = ruled.is_ok();
         let mut results = match ruled {
             Ok(mut results) => {
                 if let Some(stand_in) = &stand_in {
@@ -460,13 +482,20 @@ impl<'m> Inference<'m> {
                 .for_each(|io| io.type_info = self.symbols.node_io(&ty).type_info);
         }
         rules::complete(&node, &inputs, &mut results, &mut self.symbols);
+        let version = scope.opsets.get("").copied().unwrap_or(0);
+        if is_ruled {
+            let (ruled, operands) = stand_in
+                .as_ref()
+                .map_or((&node, &inputs), |stand_in| (&stand_in.node, &stand_in.inputs));
+            formulas::complete(ruled, operands, version, &mut results, &mut self.symbols);
+        }
         for io in &mut results {
             io.type_info.take_if(|info| info.rank() > MAX_RANK);
         }
         let mut results: Vec<Value> = results.into_iter().map(Value::from).collect();
         let known = evaluate(&Operands {
             node: &node,
-            version: scope.opsets.get("").copied().unwrap_or(0),
+            version,
             follows: self.follows,
             values: &tensors,
             shapes: &shapes,

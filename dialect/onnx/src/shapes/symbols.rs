@@ -10,6 +10,7 @@ use onnx_runtime_shape_inference::{DimExpr, NodeIo, SymbolInterner, TensorType, 
 use remat_ir::{Dim, ElementType, ValueType};
 use rustc_hash::FxHashMap;
 
+use super::formulas::Table;
 use crate::types::{Dims, MAX_NAME};
 
 /// Where the inference crate's anonymous symbols start; named ones lie below, which it relies on when it unifies two.
@@ -38,6 +39,8 @@ pub(super) struct Symbols<'o> {
     first_of_data: Option<SymbolId>,
     /// For a symbol that stands for an expression: the symbols in it.
     parts_of: FxHashMap<SymbolId, Vec<SymbolId>>,
+    /// What symbols stand for, where dimensions are to have formulas, from when the inputs are read.
+    pub(super) formulas: Option<Table>,
 }
 
 impl<'o> Symbols<'o> {
@@ -51,7 +54,38 @@ impl<'o> Symbols<'o> {
             value_of: FxHashMap::default(),
             first_of_data: None,
             parts_of: FxHashMap::default(),
+            formulas: None,
         }
+    }
+
+    /// The same for formulas. The inference crate takes a symbol without a name for any other dimension that it meets; here none is one.
+    pub(super) fn for_formulas(given: &'o Dims, names: BTreeSet<String>) -> Self {
+        Self {
+            interner: SymbolInterner::new(ANONYMOUS / 2),
+            ..Self::new(given, names)
+        }
+    }
+
+    /// The dimensions of inputs are open, and have these sizes now; `None` if one of them has none.
+    pub(super) fn open_dims(&self, inputs: &[&NodeIo], sizes: &Dims) -> Option<Table> {
+        let mut dims: Vec<(String, SymbolId, u64)> = Vec::new();
+        for dim in inputs
+            .iter()
+            .filter_map(|io| io.type_info.as_ref())
+            .flat_map(|info| &info.shape)
+        {
+            let Some(symbol) = dim.as_symbol() else { continue };
+            let name = self.name_of.get(&symbol)?;
+            if dims.iter().all(|(_, known, _)| *known != symbol) {
+                dims.push((name.clone(), symbol, *sizes.get(name)?));
+            }
+        }
+        Some(Table::new(dims))
+    }
+
+    /// Whether the symbol stands for a formula.
+    fn has_formula(&self, id: SymbolId) -> bool {
+        self.formulas.as_ref().is_some_and(|table| table.knows(id))
     }
 
     /// The dimension of this name.
@@ -82,6 +116,7 @@ impl<'o> Symbols<'o> {
         if let Some(id) = dim.as_symbol()
             && self.first_of_data.is_some_and(|first| id.0 >= first.0)
             && !self.parts_of.contains_key(&id)
+            && !self.has_formula(id)
         {
             self.value_of.entry(id).or_insert(value);
         }
@@ -92,9 +127,9 @@ impl<'o> Symbols<'o> {
         !self.value_of.is_empty()
     }
 
-    /// Whether the symbol has a name that a caller may set.
+    /// Whether the symbol has a name that a caller may set, or a formula.
     pub(super) fn is_named(&self, id: SymbolId) -> bool {
-        self.name_of.contains_key(&id)
+        self.name_of.contains_key(&id) || self.has_formula(id)
     }
 
     /// A declared dimension.
@@ -231,7 +266,11 @@ impl<'o> Symbols<'o> {
             return;
         }
         let limit = if factors > MAX_FACTORS { 1 } else { MAX_SYMBOLS };
-        if dim.is_overflow() || dim.symbol_ids().count() > limit {
+        let is_long = dim.is_overflow() || dim.symbol_ids().count() > limit;
+        let alias = |table: &mut Table| table.alias(dim, &mut self.interner);
+        if let Some(alias) = self.formulas.as_mut().filter(|_| is_long).and_then(alias) {
+            *dim = alias;
+        } else if is_long {
             let parts: Vec<SymbolId> = dim.symbol_ids().collect();
             let id = self.interner.fresh_symbol();
             if !parts.is_empty() {

@@ -5,6 +5,7 @@ mod common;
 mod export;
 mod exports;
 mod external;
+mod formulas;
 mod hostile;
 mod import;
 mod in_place;

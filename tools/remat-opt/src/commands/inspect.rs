@@ -20,6 +20,7 @@ use crate::bodies::BodyRecord;
 use crate::document::Body;
 use crate::floor::Floor;
 use crate::job::{Job, LEAST, PATIENCE};
+use crate::open_sizes::OpenSizes;
 use crate::padding::padding_text;
 use crate::runtime::{expected, limits};
 use crate::{bodies, chart, console, interrupt, tiles, units};
@@ -95,6 +96,9 @@ pub(crate) struct Report {
     /// What fills more than half of the memory because ONNX Runtime keeps it in blocks of channels; absent where nothing does.
     #[serde(skip_serializing_if = "Option::is_none")]
     padding: Option<Padding>,
+    /// The dimensions that the model leaves open, and the peak as a formula of them; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open: Option<OpenSizes>,
     /// What is resident at the peak, the largest first.
     resident_at_peak: Vec<Resident>,
     /// Memory at each step.
@@ -148,6 +152,10 @@ struct Resident {
     made_by: Option<String>,
     /// Its size.
     bytes: u64,
+    /// Its size before it is rounded up, as a formula of the dimensions that the model leaves open; absent where none is open, or the data
+    /// decides it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_formula: Option<String>,
 }
 
 /// Memory at one step.
@@ -188,6 +196,7 @@ impl Body for Report {
                 self.baseline_of
             ));
         }
+        lines.extend(self.open.iter().flat_map(OpenSizes::lines));
         lines.extend(self.anti_dependences.map(|count| {
             format!(
                 "{}: ops that never run after another one, which overwrites what they read",
@@ -391,23 +400,23 @@ impl Report {
 
     /// What is resident at the peak.
     fn table(&self) -> Table {
-        let mut table = console::table(["bytes", "share", "tensor", "made by"], 0..2);
+        let formula = self.open.iter().map(|_| "as a formula");
+        let titles = ["bytes", "share", "tensor", "made by"].into_iter().chain(formula);
+        let mut table = console::table(titles, 0..2);
         let share = |bytes: u64| format!("{:.1} %", units::percent(bytes, self.peak_bytes));
+        let mut row = |bytes: u64, tensor: String, node: &str, formula: &str| {
+            let formula = self.open.iter().map(|_| line(formula));
+            let cells = [units::bytes(bytes), share(bytes), tensor, line(node)];
+            table.add_row(cells.into_iter().chain(formula));
+        };
         if self.peak_workspace_bytes > 0 {
-            table.add_row([
-                units::bytes(self.peak_workspace_bytes),
-                share(self.peak_workspace_bytes),
-                "(kernel workspace)".to_owned(),
-                line(&self.peak_node),
-            ]);
+            let name = "(kernel workspace)".to_owned();
+            row(self.peak_workspace_bytes, name, &self.peak_node, "");
         }
         for resident in self.resident_at_peak.iter().take(self.top) {
-            table.add_row([
-                units::bytes(resident.bytes),
-                share(resident.bytes),
-                line(&resident.tensor),
-                line(resident.made_by.as_deref().unwrap_or_default()),
-            ]);
+            let node = resident.made_by.as_deref().unwrap_or_default();
+            let formula = resident.bytes_formula.as_deref().unwrap_or("?");
+            row(resident.bytes, line(&resident.tensor), node, formula);
         }
         table
     }
@@ -422,15 +431,22 @@ impl Report {
             during: trace.during,
             after: trace.after,
         };
+        let running = op_at(plan, replay.peak_step);
+        let sizes = model.size_formulas();
+        let open = sizes
+            .as_ref()
+            .map(|sizes| OpenSizes::new(sizes, &resident, replay.peak));
+        let names = sizes.as_ref().map(|sizes| sizes.variables.names());
+        let formula = |storage| Some(names.as_ref()?.text(sizes.as_ref()?.bytes(storage)?));
         let at_peak = |&(storage, bytes): &(StorageId, u64)| {
             let producer = problem.tensors[problem.storages[storage].root].producer;
             Resident {
                 tensor: problem.storage_name(storage).to_owned(),
                 made_by: producer.map(|op| problem.ops[op].name.clone()),
                 bytes,
+                bytes_formula: formula(storage),
             }
         };
-        let running = op_at(plan, replay.peak_step);
         Self {
             model: problem.name.clone(),
             input: inspected.args.input.clone(),
@@ -453,6 +469,7 @@ impl Report {
             bodies: BodyRecord::all(model.bodies()),
             in_tiles: inspected.outlook.and_then(InTiles::of),
             padding: inspected.padding.cloned(),
+            open,
             resident_at_peak: resident.iter().map(at_peak).collect(),
             timeline: replay.trace.iter().map(moment).collect(),
             top: inspected.args.top,

@@ -4,3 +4,8 @@
 fn a_model_is_inspected() {
     assert_run!("inspect cli/training_chain.json");
 }
+
+#[test]
+fn a_model_with_open_dimensions_has_formulas() {
+    assert_run!("inspect models/features/dynamic_batch.onnx --dim batch=3");
+}

@@ -9,9 +9,9 @@ use crate::workspace::{Finding, Source};
 const ALLOWED: &str = "\
 files:
 formula:
-ir:
+ir: formula
 operators: ir
-onnx: files ir operators
+onnx: files formula ir operators
 onnx-mlir: ir onnx operators
 nodelink: files ir
 mlir: ir operators
@@ -19,7 +19,7 @@ plan: files ir
 # Checkers know nothing that makes what they judge.
 verify: files ir plan
 fission-check: ir verify
-cost: files ir operators plan
+cost: files formula ir operators plan
 solve: ir plan
 place: files ir plan solve
 fission: cost files ir operators plan
