@@ -113,7 +113,7 @@ bench-training:
 	$(BENCH) training --time $(or $(TIME),10) --threads 2 --budgets $(or $(BUDGETS),min$(comma)40%$(comma)60%) $(WRITE)
 
 # What ONNX Runtime takes before and after, and heap and growth of the process under the defaults, recommended settings (`--settings`), and with planned
-# memory (`--arena-plan`): the models of this repository and those in the folder MODELS=DIR. Then those of the test matrix, which are
+# memory: the models of this repository and those in the folder MODELS=DIR. Then those of the test matrix, which are
 # generated. WRITE=1 puts the tables into docs/ort-benchmarks.md, and the growth of processes into README.md.
 # BUDGETS and TIME as on the command line.
 ORT_MODELS = $(or $(MODELS),$(wildcard ../shared/models))

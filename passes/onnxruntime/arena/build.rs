@@ -36,7 +36,7 @@ fn main() {
             println!("cargo::rustc-cfg=arena_embedded");
         }
         Ok(None) => {}
-        Err(why) => println!("cargo::warning=the arena library is left out, `--arena-plan` will not work: {why}"),
+        Err(why) => println!("cargo::warning=the arena library is left out, memory will not be planned: {why}"),
     }
 }
 

@@ -72,6 +72,23 @@ def dimensions(dims: Mapping[str, int] | None, fixed: Mapping[str, int] | Iterab
     return given + [f"--fix-dim={name(key)}" for key in ([fixed] if isinstance(fixed, str) else fixed or [])]
 
 
+Sizes = str | int | range | Iterable[int]
+"""Sizes of a dimension: one, some, or as the command line takes them."""
+
+
+def ranges(shapes: str | Mapping[str, Sizes] | None) -> str | None:
+    """Shapes as the command line takes them."""
+    if shapes is None or isinstance(shapes, str):
+        return shapes
+
+    def of(sizes: Sizes) -> str:
+        if isinstance(sizes, range) and len(sizes) > 1 and sizes.step > 0:
+            return f"{sizes[0]}..{sizes[-1]}:{sizes.step}"
+        return str(sizes) if isinstance(sizes, (str, int)) else ",".join(map(str, sizes))
+
+    return ",".join(f"{name}={of(sizes)}" for name, sizes in shapes.items())
+
+
 def several(values: str | Iterable[object] | None) -> str | None:
     """A list as the command line takes it, with commas."""
     if values is None or isinstance(values, str):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from . import _command as command
-from ._command import Seconds, Share, Size
+from ._command import Seconds, Share, Size, Sizes
 from ._files import Folder, Model, model_file, path_of
 from ._plan import Plan
 from ._progress import ProgressCallback
@@ -35,11 +35,13 @@ def optimize(
     solver: str = "auto",
     dims: Mapping[str, int] | None = None,
     fix_dims: Mapping[str, int] | Iterable[str] | None = None,
+    shapes: str | Mapping[str, Sizes] | None = None,
+    weights: str | os.PathLike[str] | None = None,
     sizes: Mapping[str, int] | None = None,
     device: str | None = None,
     profile: str | os.PathLike[str] | None = None,
     level: Literal["off", "basic", "extended", "all"] = "all",
-    arena_plan: bool = False,
+    arena_plan: bool = True,
     settings: bool = False,
     measure: bool = True,
     step_limit: int | None = None,
@@ -74,12 +76,15 @@ def optimize(
             value, too, and is right for it.
         fix_dims: Symbolic dimensions to fix, `{"n": 512}`, or names of those in `dims`: the inputs of the model declare
             the number, and its sessions refuse every other one. Then fused chains may run tile by tile along them.
+        shapes: Sizes that symbolic dimensions have in runs: `"batch=1..64,sequence=1..512"`, or
+            `{"batch": range(1, 65), "sequence": [64, 128]}`. One file, and one plan of memory, serves all of them.
+        weights: A file of shapes that were seen in runs, and how often: lines `batch=4,sequence=128 17`.
         sizes: Bytes of tensors whose size cannot be inferred.
         device: A device whose times and memory count, or `"cuda"`.
         profile: Measured times per op, as `remat-opt profile` writes them, or `"measured"` to measure them now.
         level: Graph optimization level of the sessions that will run the model.
         arena_plan: Plan the memory of the written model, too: its sessions give every buffer its place in one block.
-            Linux.
+            Linux, and where the model is measured.
         settings: Try session options that lower the memory of the written model; its sessions have the best.
         measure: Run both models to compare bits, memory and time.
         step_limit: Most steps of the search. With one thread, the same seed and no limit of time in the way, every
@@ -121,10 +126,11 @@ def optimize(
         ),
         *command.options(exact_threads=exact_threads),
         *command.options(
-            profile=profile, level=level, arena_plan=arena_plan, settings=settings, no_measure=not measure
+            profile=profile, level=level, no_arena_plan=not arena_plan, settings=settings, no_measure=not measure
         ),
         *command.options(report=page and path_of(page)),
         *command.dimensions(dims, fix_dims),
+        *command.options(shapes=command.ranges(shapes), weights=weights and path_of(weights)),
         *command.assigned("size", sizes),
         *options,
     ]

@@ -41,8 +41,8 @@ class Result:
 
     @property
     def changed(self) -> bool:
-        """Whether a model was written: none is where no file takes less than the original model."""
-        return bool(self.report.get("is_written", True))
+        """Whether the model was rewritten: it is not where no file takes less than the original one."""
+        return bool(self.report.get("is_written", True)) and self.report.get("strategy") != "untouched"
 
     @property
     def model(self) -> onnx.ModelProto:
