@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `plan` | plans as text: read and written |
 //! | `placement` | offsets for given sizes |
+//! | `ceiling` | what runs of any sizes within ranges need at most |
 //! | `plans` | plans as runs follow them, and what they say for given dimensions |
 //! | `dims` | dimensions from the sizes that a run allocates |
 //! | `certain` | how many allocations it takes to know the shape of a run |
@@ -49,6 +50,7 @@ mod block;
 mod blocks;
 #[cfg(test)]
 mod blocks_tests;
+mod ceiling;
 #[cfg(not(arena_library))]
 mod certain;
 mod counts;
@@ -99,6 +101,7 @@ mod watch;
 
 #[cfg(target_os = "linux")]
 pub use api::ApiBase;
+pub use ceiling::Proof;
 #[cfg(not(arena_library))]
 pub use certain::certain_after;
 pub use counts::AllocationCounts;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::formula::{Derived, Formula, Interval, intervals, values};
+use crate::ceiling::{Ceilings, Proof};
+use crate::formula::{Derived, Formula, intervals, values};
 use crate::placement::{Layout, Placed};
 use crate::plan::{ArenaPlan, ArenaPlanFile, MOST_BYTES, PlannedBuffer};
 
@@ -50,8 +51,8 @@ pub(crate) struct Plan {
     /// How many buffers a run allocates before its sizes have told which shape it has.
     first: usize,
     layout: Layout,
-    /// The largest size of each buffer, and where those lie: an upper bound of all blocks.
-    ceiling: (Vec<u64>, Placed),
+    /// Upper bounds of all blocks.
+    ceilings: Ceilings,
 }
 
 /// A buffer of a plan.
@@ -84,12 +85,11 @@ impl Plans {
     #[must_use]
     pub fn new(file: &ArenaPlanFile) -> Self {
         let ranges: Vec<(u64, u64)> = file.dims.iter().map(|dim| (dim.least, dim.most)).collect();
-        let bounds = intervals(&ranges, &file.derived);
         let depends = dependences(ranges.len(), &file.derived);
         let plans: Vec<Plan> = file
             .plans
             .iter()
-            .map(|plan| Plan::new(plan, &bounds, &depends))
+            .map(|plan| Plan::new(plan, &ranges, &file.derived, &depends))
             .collect();
         Self {
             ranges,
@@ -103,6 +103,16 @@ impl Plans {
     #[must_use]
     pub fn block_bytes(&self) -> u64 {
         self.most.block
+    }
+
+    /// What proves that it is.
+    #[must_use]
+    pub fn proof(&self) -> Proof {
+        let boxes = self.plans.iter().map(|plan| match plan.ceilings.proof() {
+            Proof::Largest => None,
+            Proof::Boxes(boxes) => Some(boxes),
+        });
+        boxes.max().flatten().map_or(Proof::Largest, Proof::Boxes)
     }
 
     /// What a run of any sizes within the ranges needs at most.
@@ -169,7 +179,7 @@ impl Plans {
 }
 
 /// A size in bytes; nothing where it is not positive, `None` where it is larger than any memory.
-fn bytes(value: i128) -> Option<u64> {
+pub(crate) fn bytes(value: i128) -> Option<u64> {
     u64::try_from(value.max(0)).ok().filter(|&bytes| bytes <= MOST_BYTES)
 }
 
@@ -196,56 +206,50 @@ fn dependence(formula: &Formula, depends: &[u64]) -> u64 {
 }
 
 impl Plan {
-    fn new(plan: &ArenaPlan, bounds: &[Interval], depends: &[u64]) -> Self {
+    fn new(plan: &ArenaPlan, ranges: &[(u64, u64)], derived: &[Derived], depends: &[u64]) -> Self {
+        let bounds = intervals(ranges, derived);
         let mut formulas: Vec<(Formula, u64)> = Vec::new();
         let mut known = std::collections::HashMap::new();
         let mut buffers = Vec::with_capacity(plan.buffers.len());
-        let mut most = Vec::with_capacity(plan.buffers.len());
         for buffer in &plan.buffers {
             let formula = *known.entry(&buffer.size).or_insert_with(|| {
                 formulas.push((buffer.size.clone(), dependence(&buffer.size, depends)));
                 formulas.len() - 1
             });
-            let (least, largest) = buffer.size.bounds(bounds);
+            let (least, _) = buffer.size.bounds(&bounds);
             buffers.push(Buffer {
                 formula,
                 is_exact: buffer.is_exact,
                 is_output: buffer.is_output,
                 may_be_empty: least <= 0 && buffer.is_exact,
             });
-            most.push(bytes(largest).unwrap_or(MOST_BYTES));
         }
         let layout = Layout::new(plan);
-        let placed = layout.place(&most, &[]);
+        let used = formulas.iter().fold(0, |bits, (_, depends)| bits | depends);
+        let sizes: Vec<&Formula> = plan.buffers.iter().map(|buffer| &buffer.size).collect();
         let live = live(plan, &buffers);
         Self {
             formulas,
             buffers,
             live,
             first: plan.first,
+            ceilings: Ceilings::new(ranges, derived, &sizes, used, &layout),
             layout,
-            ceiling: (most, placed),
         }
     }
 
     /// What a run of any sizes needs at most.
     fn most(&self) -> Need {
-        let (most, placed) = &self.ceiling;
-        Need {
-            block: placed.block_bytes,
-            outside: self.layout.load_outside(most),
-        }
+        self.ceilings.most(&self.layout)
     }
 
-    /// The lowest block that is found; never a higher one than that of the largest sizes, unless buffers are pinned.
+    /// The lowest block that is found; never a higher one than that of a box of sizes, unless buffers are pinned.
     fn placed(&self, sizes: &[u64], pinned: &[(usize, u64)]) -> Placed {
         let placed = self.layout.place(sizes, pinned);
-        let (most, ceiling) = &self.ceiling;
-        let fits = || pinned.is_empty() && sizes.iter().zip(most).all(|(size, most)| size <= most);
-        if placed.block_bytes > ceiling.block_bytes && fits() {
-            ceiling.clone()
-        } else {
-            placed
+        let ceiling = self.ceilings.lowest(sizes).filter(|_| pinned.is_empty());
+        match ceiling.filter(|ceiling| ceiling.block_bytes < placed.block_bytes) {
+            Some(ceiling) => ceiling.clone(),
+            None => placed,
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use remat_files::ScratchFolder;
 use remat_formula::{OpenDim, Ranges};
-use remat_onnxruntime_arena::{ArenaPlanFile, LIBRARY, MOST_FILE_BYTES, Plans, THREADS};
+use remat_onnxruntime_arena::{ArenaPlanFile, LIBRARY, MOST_FILE_BYTES, Plans, Proof, THREADS};
 use remat_onnxruntime_run::{
     ArenaFigures, ArenaLibrary, ChildLimits, CompareSizes, Host, MeasureOptions, Measurement, OptimizationLevel, Peaks,
     RecordOptions, Recorded, Recording, Runner, SessionSettings, SizeOutcome, Sizes, SizesCompared, available_bytes,
@@ -81,6 +81,8 @@ pub struct ArenaPlanned {
     pub shapes: BTreeMap<String, String>,
     /// The most bytes that a run takes with any of them, block and what is outside: where ranges are stated.
     pub peak_bound_bytes: Option<u64>,
+    /// What proves it, of the formulas.
+    pub bound_proof: Option<BoundProof>,
     /// With up to how many threads within a node that holds: as many as this machine has.
     pub bound_threads: u64,
     /// The largest number of threads within a node that it is made for.
@@ -100,6 +102,16 @@ pub struct ArenaPlanned {
     pub measured: ArenaMeasured,
     /// Other shapes: the frequent ones, and the largest where ranges are stated.
     pub at: Vec<ArenaAt>,
+}
+
+/// What proves the bound of a range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BoundProof {
+    /// Every size is the largest in the largest shape.
+    LargestShape,
+    /// Intervals, in so many parts of the range.
+    Intervals(usize),
 }
 
 /// What was measured at one shape.
@@ -235,7 +247,7 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn plan(&self) -> Result<ArenaPlanned, ArenaPlanError> {
         let (recorded, mut recordings) = self.recordings()?;
-        let mut samples = Samples::new(self.request, &recorded);
+        let mut samples = Samples::new(self.request.dims, self.request.ranges, self.request.frequent, &recorded);
         let (mut file, mut compared);
         let mut rounds = 0;
         loop {
@@ -463,6 +475,7 @@ impl Planner<'_> {
         let is_stated = samples.ranges.names().all(|name| self.request.ranges.has(name));
         let buffers = file.plans.get(lasting).map_or(&[][..], |plan| plan.buffers.as_slice());
         let outside_bytes = measured.outside_bytes;
+        let bound = with_threads(file, cores());
         Ok(ArenaPlanned {
             file: path,
             library: self
@@ -470,7 +483,11 @@ impl Planner<'_> {
                 .library
                 .map_or_else(|| arena_library_path(self.request.model), Path::to_owned),
             shapes: samples.stated(),
-            peak_bound_bytes: is_stated.then(|| bound(file, cores()).saturating_add(outside_bytes)),
+            peak_bound_bytes: is_stated.then(|| bound.block_bytes().saturating_add(outside_bytes)),
+            bound_proof: is_stated.then(|| match bound.proof() {
+                Proof::Largest => BoundProof::LargestShape,
+                Proof::Boxes(parts) => BoundProof::Intervals(parts),
+            }),
             bound_threads: cores(),
             threads: cores().max(MOST_THREADS),
             buffers: buffers.len(),
@@ -479,7 +496,7 @@ impl Planner<'_> {
             compared_shapes: compared.compared.len(),
             missed_buffers: compared.planned.map_or(0, |figures| figures.missed + figures.refused),
             measured,
-            at: samples.to_report(self.request).iter().filter_map(at).collect(),
+            at: samples.to_report(self.request.dims).iter().filter_map(at).collect(),
         })
     }
 
@@ -551,13 +568,13 @@ fn cores() -> u64 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
 }
 
-/// The largest block of a run with up to so many threads within a node.
-fn bound(file: &ArenaPlanFile, threads: u64) -> u64 {
+/// The plans for up to so many threads within a node.
+fn with_threads(file: &ArenaPlanFile, threads: u64) -> Plans {
     let mut file = file.clone();
     for dim in file.dims.iter_mut().filter(|dim| dim.name == THREADS) {
         dim.most = dim.most.min(threads).max(dim.least);
     }
-    Plans::new(&file).block_bytes()
+    Plans::new(&file)
 }
 
 pub(crate) fn tell(control: &SolveControl<'_>, what: &str) {

@@ -54,15 +54,15 @@ pub use output::Output;
 pub use planned::{ArenaFigures, ArenaLibrary};
 pub use process::{ChildCommand, ChildLimits, Ended, ask, die_with};
 pub use profile::{ProfileInputs, ProfileOptions, RunProfile, profile};
-pub use record::{RecordOptions, Recorded, RecordedBuffer, RecordedRun, Recording, record};
+pub use record::{Recorded, RecordedBuffer, RecordedRun, Recording, record};
 pub use remat_files::Surroundings;
 pub use resident::{Resident, available_bytes};
 pub use runner::Runner;
 pub use session::{Runtime, SHARED_ARENA, run_seeded};
-pub use settings::{MeasureOptions, OptimizationLevel, PairOptions, Provider, SessionSettings};
-pub use shared_arena::{ExtendStrategy, SharedArena};
-pub use sizes::{
-    CompareSizes, SIZES_AS_RUNS, SizeComparison, SizeOutcome, Sizes, SizesCompared, compare_sizes, dims_text,
+pub use settings::{
+    CompareSizes, MeasureOptions, OptimizationLevel, PairOptions, Provider, RecordOptions, SessionSettings, Sizes,
 };
+pub use shared_arena::{ExtendStrategy, SharedArena};
+pub use sizes::{SIZES_AS_RUNS, SizeComparison, SizeOutcome, SizesCompared, compare_sizes, dims_text};
 pub use verify::{ModelComparison, compare_models};
 pub use walk::complete_ranges;

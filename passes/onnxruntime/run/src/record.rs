@@ -2,16 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use remat_formula::Ranges;
 use remat_onnxruntime_arena::RecordedEvent;
 use serde::{Deserialize, Serialize};
 
 use crate::planned::{ArenaLibrary, Loaded};
 use crate::runner::{Runner, Task};
 use crate::walk::{Dims, complete_ranges, walk};
-use crate::{Runtime, RuntimeError, SessionSettings};
+use crate::{RecordOptions, Runtime, RuntimeError, SessionSettings};
 
 /// Seed of the inputs.
 const SEED: u64 = 0;
@@ -60,21 +59,6 @@ pub struct Recorded {
     pub recordings: Vec<Recording>,
     /// Shapes with which the model does not run, and the words of the runtime.
     pub failed: Vec<(Dims, String)>,
-}
-
-/// At which shapes runs are recorded.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct RecordOptions {
-    /// Sizes of the dimensions that the model leaves open; [`complete_ranges`] says those of others.
-    pub ranges: Ranges,
-    /// Whether runs of more shapes are recorded than of that of the settings, and others.
-    pub walks: bool,
-    /// Shapes that are run after those that tell how the dimensions go together.
-    pub others: Vec<Dims>,
-    /// So many shapes are run in any case.
-    pub least: usize,
-    /// No other one is begun when those after the first have taken so long.
-    pub time: Option<Duration>,
 }
 
 /// Runs a model in a process of its own, in one session, and records what the runtime allocates in each run: first with the sizes of the

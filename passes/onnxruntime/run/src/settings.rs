@@ -1,9 +1,10 @@
-//! How a session is made, and how often its model runs.
+//! How a session is made, and how often and at which shapes its model runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
+use remat_formula::Ranges;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -138,4 +139,61 @@ pub struct PairOptions {
     pub seed: u64,
     /// Time for all pairs after the first, if it is limited.
     pub time: Option<Duration>,
+}
+
+/// At which shapes runs are recorded.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct RecordOptions {
+    /// Sizes of the dimensions that the model leaves open; [`complete_ranges`] says those of others.
+    pub ranges: Ranges,
+    /// Whether runs of more shapes are recorded than of that of the settings, and others.
+    pub walks: bool,
+    /// Shapes that are run after those that tell how the dimensions go together.
+    pub others: Vec<BTreeMap<String, u64>>,
+    /// So many shapes are run in any case.
+    pub least: usize,
+    /// No other one is begun when those after the first have taken so long.
+    pub time: Option<Duration>,
+}
+
+/// At which sizes two models are compared.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Sizes {
+    /// One below and one above of every dimension that the first one leaves open, but for those that are fixed on purpose in the second one. The
+    /// sizes of the settings are those that are known to work; a size at which the first model does not run is no size of it, and another one is
+    /// tried.
+    Around {
+        /// Dimensions that are fixed on purpose.
+        fixed: BTreeSet<String>,
+    },
+    /// At these, one after the other.
+    These {
+        /// Sizes of dimensions; those of the settings where one is not named.
+        shapes: Vec<BTreeMap<String, u64>>,
+        /// No other one is begun after so long.
+        time: Option<Duration>,
+    },
+}
+
+/// How two models are compared at several sizes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CompareSizes {
+    /// At which.
+    pub sizes: Sizes,
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// The arena library of the second one's session, where it has one.
+    pub arena_library: Option<ArenaLibrary>,
+}
+
+impl CompareSizes {
+    /// At a size below and one above of what is open, but for what is `fixed` on purpose.
+    #[must_use]
+    pub fn around(fixed: &BTreeSet<String>, seed: u64) -> Self {
+        Self {
+            sizes: Sizes::Around { fixed: fixed.clone() },
+            seed,
+            arena_library: None,
+        }
+    }
 }

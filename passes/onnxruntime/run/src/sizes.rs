@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use remat_files::shown;
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ use crate::measure::digest;
 use crate::planned::{ArenaFigures, ArenaLibrary};
 use crate::runner::{Runner, Task};
 use crate::session::{Feed, Loaded};
-use crate::{OutputDigest, Runtime, RuntimeError, SessionSettings};
+use crate::{CompareSizes, OutputDigest, Runtime, RuntimeError, SessionSettings, Sizes};
 
 /// How often the process that compares other sizes takes what one takes that measures a model, about: they may be larger.
 pub const SIZES_AS_RUNS: u32 = 8;
@@ -88,48 +88,6 @@ impl SizesCompared {
             SizeOutcome::OtherForm(_) | SizeOutcome::Fails(_) => true,
         };
         self.compared.iter().find(differs)
-    }
-}
-
-/// At which sizes two models are compared.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Sizes {
-    /// One below and one above of every dimension that the first one leaves open, but for those that are fixed on purpose in the second one. The
-    /// sizes of the settings are those that are known to work; a size at which the first model does not run is no size of it, and another one is
-    /// tried.
-    Around {
-        /// Dimensions that are fixed on purpose.
-        fixed: BTreeSet<String>,
-    },
-    /// At these, one after the other.
-    These {
-        /// Sizes of dimensions; those of the settings where one is not named.
-        shapes: Vec<BTreeMap<String, u64>>,
-        /// No other one is begun after so long.
-        time: Option<Duration>,
-    },
-}
-
-/// How two models are compared at several sizes.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct CompareSizes {
-    /// At which.
-    pub sizes: Sizes,
-    /// Seed of the inputs.
-    pub seed: u64,
-    /// The arena library of the second one's session, where it has one.
-    pub arena_library: Option<ArenaLibrary>,
-}
-
-impl CompareSizes {
-    /// At a size below and one above of what is open, but for what is `fixed` on purpose.
-    #[must_use]
-    pub fn around(fixed: &BTreeSet<String>, seed: u64) -> Self {
-        Self {
-            sizes: Sizes::Around { fixed: fixed.clone() },
-            seed,
-            arena_library: None,
-        }
     }
 }
 

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use remat_formula::{OpenDim, Range, Ranges};
 use remat_onnxruntime_run::{Recorded, complete_ranges};
 
-use super::ArenaPlanRequest;
-
 /// Shapes within the ranges that are tried, besides those that are frequent, and the largest.
 const TRIED: u64 = 8;
 /// Frequent shapes that are tried, and reported.
@@ -36,17 +34,18 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    pub(super) fn new(request: &ArenaPlanRequest<'_>, recorded: &Recorded) -> Self {
-        let size = |name: &String| (name.clone(), request.dims.get(name).copied().unwrap_or(1));
+    /// Of a model that is known to run with some sizes, for stated ranges and shapes that are frequent.
+    pub(super) fn new(dims: &Dims, stated: &Ranges, frequent: &[(Dims, u64)], recorded: &Recorded) -> Self {
+        let size = |name: &String| (name.clone(), dims.get(name).copied().unwrap_or(1));
         let known: Dims = recorded.open.iter().map(size).collect();
-        let ranges = complete_ranges(request.ranges, &recorded.open, &known);
+        let ranges = complete_ranges(stated, &recorded.open, &known);
         let is_open: Vec<String> = ranges
             .names()
             .filter(|name| ranges.count(name) > 1)
             .map(str::to_owned)
             .collect();
         let ranges = ranges.only(|name| is_open.iter().any(|open| open == name));
-        let unstated = ranges.names().filter(|name| !request.ranges.has(name)).map(|name| {
+        let unstated = ranges.names().filter(|name| !stated.has(name)).map(|name| {
             let size = known.get(name).copied().unwrap_or(1);
             let most = size.saturating_mul(BEYOND).max(LEAST_BEYOND);
             let range = Range {
@@ -57,9 +56,9 @@ impl Samples {
             (name.to_owned(), range)
         });
         let unstated: Ranges = unstated.collect();
-        let stated = request.ranges.clone().only(|name| ranges.has(name));
+        let stated = stated.clone().only(|name| ranges.has(name));
         let is_stated = !stated.is_empty() && unstated.is_empty();
-        let mut frequent: Vec<(Dims, u64)> = request.frequent.to_vec();
+        let mut frequent: Vec<(Dims, u64)> = frequent.to_vec();
         frequent.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
         Self {
             largest: is_stated.then(|| ranges.largest()),
@@ -149,8 +148,9 @@ impl Samples {
         distinct(first.chain(self.frequent.iter().chain(&self.largest).cloned()))
     }
 
-    pub(super) fn to_report(&self, request: &ArenaPlanRequest<'_>) -> Vec<Dims> {
-        let known = self.named(request.dims);
+    /// Shapes that are reported beside one.
+    pub(super) fn to_report(&self, known: &Dims) -> Vec<Dims> {
+        let known = self.named(known);
         let all = distinct(self.frequent.iter().chain(&self.largest).cloned());
         all.into_iter().filter(|dims| self.named(dims) != known).collect()
     }

@@ -171,7 +171,7 @@ pub(crate) struct TargetArgs {
     /// any number of threads and all sizes that the model leaves open. A session needs two options for that:
     /// `add_session_config_entry("remat.arena.plan", "OUT.arena")` and `register_custom_ops_library("libremat_arena.so")`. With `--budget none`
     /// the original model is written unchanged.
-    #[arg(long, conflicts_with = "arena_library", help_heading = RUNTIME)]
+    #[arg(long, conflicts_with = "arena_library", help_heading = RUNTIME, hide_short_help = true)]
     pub(super) no_arena_plan: bool,
     /// Where the library goes with which ONNX Runtime follows a plan of memory [default: `libremat_arena.so` beside OUT].
     #[arg(long, value_name = "FILE", help_heading = RUNTIME, hide_short_help = true)]

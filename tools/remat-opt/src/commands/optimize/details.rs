@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use remat_files::shown;
-use remat_onnxruntime_deploy::{ArenaPlanned, Check, Measured};
+use remat_onnxruntime_deploy::{ArenaPlanned, BoundProof, Check, Measured};
 use remat_onnxruntime_run::dims_text;
 
 use super::args::is_model;
@@ -364,8 +364,12 @@ fn in_one_block(plan: &ArenaPlanned) -> Vec<String> {
 pub(super) fn bound(plan: &ArenaPlanned) -> Option<String> {
     let bound = plan.peak_bound_bytes.filter(|_| !plan.shapes.is_empty())?;
     let shapes = ranges(&plan.shapes);
+    let proof = match plan.bound_proof {
+        Some(BoundProof::Intervals(parts)) => format!(" (by intervals, in {})", count(parts, "part")),
+        _ => String::new(),
+    };
     Some(format!(
-        "at most {} in any run of these shapes, with up to {}: {shapes}",
+        "at most {} in any run of these shapes, with up to {}{proof}: {shapes}",
         bytes(bound),
         count(usize::try_from(plan.bound_threads).unwrap_or(usize::MAX), "thread")
     ))
