@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use crate::account::{Account, Credit, Denied};
 use crate::cursor::Cursor;
 use crate::ledger::{Request, Stage, Thread};
+use crate::need::Need;
 use crate::pages::{Memory, Pages};
-use crate::plans::{Need, Plans};
+use crate::plans::Plans;
 
 #[derive(Debug)]
 pub(crate) struct Block {

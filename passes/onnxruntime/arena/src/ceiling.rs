@@ -5,9 +5,9 @@
 //! the largest shape, and one box is all. Else the boxes that need most are halved, which makes intervals tighter.
 
 use crate::formula::{Derived, Formula, intervals, values};
+use crate::need::{Need, bytes};
 use crate::placement::{Layout, Placed};
 use crate::plan::MOST_BYTES;
-use crate::plans::{Need, bytes};
 
 /// Most boxes of a plan, and most pairs of buffers that are looked at for all of them.
 const MOST_BOXES: usize = 64;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::dims::dims;
+use crate::need::Need;
 use crate::placement::Placed;
-use crate::plans::{Known, Need, Plans, Shape};
+use crate::plans::{Known, Plans, Shape};
 
 /// So far a run that lost its plan looks ahead in it for an allocation of the size at hand.
 const LOOK_AHEAD: usize = 64;

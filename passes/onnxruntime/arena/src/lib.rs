@@ -8,6 +8,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `plan` | plans as text: read and written |
+//! | `need` | bytes of buffers and of runs |
 //! | `placement` | offsets for given sizes |
 //! | `ceiling` | what runs of any sizes within ranges need at most |
 //! | `plans` | plans as runs follow them, and what they say for given dimensions |
@@ -66,6 +67,7 @@ mod limit;
 mod limit_tests;
 #[cfg(test)]
 mod limited_tests;
+mod need;
 mod pages;
 mod placement;
 mod plan;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::ceiling::{Ceilings, Proof};
 use crate::formula::{Derived, Formula, intervals, values};
+use crate::need::{Need, bytes};
 use crate::placement::{Layout, Placed};
-use crate::plan::{ArenaPlan, ArenaPlanFile, MOST_BYTES, PlannedBuffer};
+use crate::plan::{ArenaPlan, ArenaPlanFile, PlannedBuffer};
 
 /// The plans of a file.
 #[derive(PartialEq, Eq, Debug, Default)]
@@ -16,28 +17,6 @@ pub struct Plans {
     plans: Vec<Plan>,
     /// What a run of any sizes within the ranges needs at most.
     most: Need,
-}
-
-/// Bytes that a run needs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Need {
-    /// From the start of its block.
-    pub(crate) block: u64,
-    /// At one time outside of it.
-    pub(crate) outside: u64,
-}
-
-impl Need {
-    pub(crate) fn max(self, other: Self) -> Self {
-        Self {
-            block: self.block.max(other.block),
-            outside: self.outside.max(other.outside),
-        }
-    }
-
-    pub(crate) fn total(self) -> u64 {
-        self.block.saturating_add(self.outside)
-    }
 }
 
 /// A plan.
@@ -176,11 +155,6 @@ impl Plans {
     pub(crate) fn is_single(&self) -> bool {
         self.plans.len() < 2 && self.ranges.iter().all(|(least, most)| least == most)
     }
-}
-
-/// A size in bytes; nothing where it is not positive, `None` where it is larger than any memory.
-pub(crate) fn bytes(value: i128) -> Option<u64> {
-    u64::try_from(value.max(0)).ok().filter(|&bytes| bytes <= MOST_BYTES)
 }
 
 /// For each variable the open dimensions on which it depends, as bits.

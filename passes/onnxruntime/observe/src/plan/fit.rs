@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn sizes_become_formulas_of_dimensions() {
-        let shapes = (1..6).map(|n| {
+        let shapes = (1..12).map(|n| {
             recording(
                 n,
                 &[(256 * n, 0, Some(2)), (64 * n.div_ceil(2), 1, Some(3)), (8, 2, None)],
