@@ -15,16 +15,16 @@ use remat_onnxruntime_run::{
     compare_sizes, measure, record,
 };
 use remat_solve::{Activity, Doing, SolveControl};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::error::ArenaPlanError;
 
 mod fit;
 mod orders;
+mod planned;
 mod samples;
 
 use fit::{Recordings, plans};
+pub use planned::{ArenaAt, ArenaMeasured, ArenaPlanned, BoundProof};
 use samples::Samples;
 
 /// Runs after the first that are measured.
@@ -68,107 +68,6 @@ pub struct ArenaPlanRequest<'a> {
     pub frequent: &'a [(BTreeMap<String, u64>, u64)],
     /// Limits of each process that runs the model.
     pub limits: ChildLimits<'a>,
-}
-
-/// A plan that was written, and what was measured of it.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct ArenaPlanned {
-    /// The plan (`remat.arena.plan`).
-    pub file: PathBuf,
-    /// The library (`register_custom_ops_library`).
-    pub library: PathBuf,
-    /// The sizes of open dimensions that it is made for, as `--shapes` takes them.
-    pub shapes: BTreeMap<String, String>,
-    /// The most bytes that a run takes with any of them, block and what is outside: where ranges are stated.
-    pub peak_bound_bytes: Option<u64>,
-    /// What proves it, of the formulas.
-    pub bound_proof: Option<BoundProof>,
-    /// With up to how many threads within a node that holds: as many as this machine has.
-    pub bound_threads: u64,
-    /// The largest number of threads within a node that it is made for.
-    pub threads: u64,
-    /// Buffers of a run.
-    pub buffers: usize,
-    /// Buffers of which only a bound of their size is known.
-    pub bounded_buffers: usize,
-    /// Shapes that were recorded.
-    pub recorded_shapes: usize,
-    /// Shapes with which the file was run with the plan and the original without: all outputs had the same bits.
-    pub compared_shapes: usize,
-    /// Buffers in these runs that no plan foresaw, or whose place was taken: the heap has them.
-    pub missed_buffers: u64,
-    /// At the sizes at which memory was measured.
-    #[serde(flatten)]
-    pub measured: ArenaMeasured,
-    /// Other shapes: the frequent ones, and the largest where ranges are stated.
-    pub at: Vec<ArenaAt>,
-}
-
-/// What proves the bound of a range.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum BoundProof {
-    /// Every size is the largest in the largest shape.
-    LargestShape,
-    /// Intervals, in so many parts of the range.
-    Intervals(usize),
-}
-
-/// What was measured at one shape.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct ArenaMeasured {
-    /// Sizes of the open dimensions.
-    pub dims: BTreeMap<String, u64>,
-    /// Most bytes that the buffers need at one time: no block is smaller.
-    pub load_bytes: u64,
-    /// Size of the block in bytes.
-    pub block_bytes: u64,
-    /// Most bytes of the heap that a run takes beside it.
-    pub outside_bytes: u64,
-    /// Bytes of files that a run reads into memory, the code of kernels for the most part, as measured without a plan.
-    pub code_bytes: u64,
-    /// Growth of resident memory in the first run, where the system says it.
-    pub resident_first_bytes: Option<u64>,
-    /// The same in later runs.
-    pub resident_later_bytes: Option<u64>,
-}
-
-/// What a plan says of a shape.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct ArenaAt {
-    /// Sizes of the open dimensions.
-    pub dims: BTreeMap<String, u64>,
-    /// Most bytes that the buffers need at one time.
-    pub load_bytes: u64,
-    /// Size of the block in bytes.
-    pub block_bytes: u64,
-}
-
-/// Share of the predicted growth of a process, as a divisor, and bytes that the measured one may lie above it.
-const TOLERANCE_SHARE: u64 = 50;
-const TOLERANCE_BYTES: u64 = 1 << 20;
-
-impl ArenaPlanned {
-    /// The first growth of the process that was measured to be larger than predicted, which is the block, what runs take outside of it,
-    /// and the code of kernels.
-    #[must_use]
-    pub fn exceeded(&self) -> Option<ArenaPlanError> {
-        let found = &self.measured;
-        let predicted = found.block_bytes + found.outside_bytes + found.code_bytes;
-        let most = predicted + predicted / TOLERANCE_SHARE + TOLERANCE_BYTES;
-        let runs = [
-            (found.resident_first_bytes, "first"),
-            (found.resident_later_bytes, "later"),
-        ];
-        runs.into_iter().find_map(|(measured, runs)| {
-            let measured = measured.filter(|&measured| measured > most)?;
-            Some(ArenaPlanError::Grows {
-                predicted,
-                measured,
-                runs,
-            })
-        })
-    }
 }
 
 /// Where the plans of a model file lie.
@@ -261,13 +160,10 @@ impl Planner<'_> {
             }
             // What did not follow the plan is recorded.
             let shapes = compared.compared.iter().map(|found| found.dims.clone()).collect();
-            let more = self.record(
-                1,
-                RecordOptions {
-                    others: shapes,
-                    ..self.options(false)
-                },
-            )?;
+            let more = self.record(&RecordOptions {
+                others: shapes,
+                ..self.options(false)
+            })?;
             recordings.push(Recordings {
                 threads: 1,
                 shapes: more.recordings,
@@ -280,13 +176,10 @@ impl Planner<'_> {
     fn recordings(&self) -> Result<(Recorded, Vec<Recordings>), ArenaPlanError> {
         tell(self.control, "runs are recorded");
         let frequent = self.request.frequent.iter().map(|(dims, _)| dims.clone()).collect();
-        let recorded = self.record(
-            1,
-            RecordOptions {
-                others: frequent,
-                ..self.options(true)
-            },
-        )?;
+        let recorded = self.record(&RecordOptions {
+            others: frequent,
+            ..self.options(true)
+        })?;
         let mut all = vec![Recordings {
             threads: 1,
             shapes: recorded.recordings.clone(),
@@ -339,9 +232,10 @@ impl Planner<'_> {
         }
     }
 
-    fn record(&self, threads: u64, options: RecordOptions) -> Result<Recorded, ArenaPlanError> {
-        let settings = self.settings(usize::try_from(threads).unwrap_or(1), None);
-        Ok(record(&self.runner, self.request.model, &settings, &options)?)
+    /// What the file does with one thread.
+    fn record(&self, options: &RecordOptions) -> Result<Recorded, ArenaPlanError> {
+        let settings = self.settings(1, None);
+        Ok(record(&self.runner, self.request.model, &settings, options)?)
     }
 
     /// The plan that the recordings say, for ranges that no machine's memory limits.
@@ -551,13 +445,10 @@ impl Planner<'_> {
         let last = |shapes: &[Recording]| shapes.first().and_then(|shape| shape.runs.last()).cloned();
         let first = recordings.first().and_then(|all| last(&all.shapes));
         (0..OTHER_SESSIONS).any(|_| {
-            let other = self.record(
-                1,
-                RecordOptions {
-                    least: 1,
-                    ..self.options(false)
-                },
-            );
+            let other = self.record(&RecordOptions {
+                least: 1,
+                ..self.options(false)
+            });
             other.is_ok_and(|other| last(&other.recordings) != first)
         })
     }

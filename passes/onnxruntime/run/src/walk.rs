@@ -72,56 +72,50 @@ fn steps(ranges: &Ranges, works: &Dims, run: &mut dyn FnMut(&Dims) -> Option<boo
     if names.is_empty() {
         return None;
     }
-    let at = |place: &dyn Fn(usize) -> u64| {
-        let mut dims = works.clone();
-        for (dim, name) in names.iter().enumerate() {
-            dims.extend(ranges.nth(name, place(dim)).map(|size| ((*name).to_owned(), size)));
-        }
-        dims
+    // A shape, by the places of its sizes in the ranges.
+    let at = |places: &[u64]| {
+        let sizes = names.iter().zip(places);
+        let sizes = sizes.filter_map(|(name, &place)| Some(((*name).to_owned(), ranges.nth(name, place)?)));
+        works.clone().into_iter().chain(sizes).collect::<Dims>()
     };
-    // Places in the ranges of the smallest shape that works: of one that is no larger than that which is known to work.
-    let place_of = |dim: usize| {
-        let size = works.get(names[dim]).copied().unwrap_or(1);
-        let count = ranges.count(names[dim]);
-        let is_below = |place: &u64| ranges.nth(names[dim], *place).is_some_and(|found| found < size);
-        partition(count, is_below)
+    // The smallest shape that works, of those that are no larger than the one that is known to.
+    let place_of = |name: &&str| {
+        let size = works.get(*name).copied().unwrap_or(1);
+        let is_below = |place: &u64| ranges.nth(name, *place).is_some_and(|found| found < size);
+        partition(ranges.count(name), is_below)
     };
-    let mut base: Vec<u64> = (0..names.len()).map(place_of).collect();
+    let mut base: Vec<u64> = names.iter().map(place_of).collect();
     for place in BASES {
         let smaller: Vec<u64> = base.iter().map(|&most| place.min(most)).collect();
-        if run(&at(&|dim| smaller[dim]))? {
+        if run(&at(&smaller))? {
             base = smaller;
             break;
         }
     }
     for dim in 0..names.len() {
-        for place in BASES
-            .into_iter()
-            .take_while(|&place| place < base[dim])
-            .collect::<Vec<_>>()
-        {
-            if run(&at(&|other| if other == dim { place } else { base[other] }))? {
-                base[dim] = place;
+        for place in BASES.into_iter().filter(|&place| place < base[dim]) {
+            let smaller = with(&base, dim, place);
+            if run(&at(&smaller))? {
+                base = smaller;
                 break;
             }
         }
     }
-    let mut step = vec![0; names.len()];
-    for dim in 0..names.len() {
-        for tried in STEPS {
-            let place = base[dim] + tried;
-            if place < ranges.count(names[dim]) && run(&at(&|other| if other == dim { place } else { base[other] }))? {
-                step[dim] = tried;
+    let mut step = Vec::new();
+    for (dim, name) in names.iter().enumerate() {
+        let mut found = 0;
+        for tried in STEPS.into_iter().filter(|tried| base[dim] + tried < ranges.count(name)) {
+            if run(&at(&with(&base, dim, base[dim] + tried)))? {
+                found = tried;
                 break;
             }
         }
+        step.push(found);
     }
     let line = |steps: &[u64], run: &mut dyn FnMut(&Dims) -> Option<bool>| {
         for &steps in steps {
-            for dim in 0..names.len() {
-                run(&at(&|other| {
-                    base[other] + if other == dim { steps * step[dim] } else { 0 }
-                }))?;
+            for (dim, step) in step.iter().enumerate() {
+                run(&at(&with(&base, dim, base[dim] + steps * step)))?;
             }
         }
         Some(())
@@ -136,10 +130,17 @@ fn steps(ranges: &Ranges, works: &Dims, run: &mut dyn FnMut(&Dims) -> Option<boo
         (state >> 33) % (MOST_STEPS + 1)
     };
     for _ in 0..MIXED * names.len() as u64 {
-        let apart: Vec<u64> = step.iter().map(|step| step * any()).collect();
-        run(&at(&|dim| base[dim] + apart[dim]))?;
+        let places = base.iter().zip(&step).map(|(place, step)| place + step * any());
+        run(&at(&places.collect::<Vec<u64>>()))?;
     }
     line(&FAR, run)
+}
+
+/// The same places, but for one.
+fn with(places: &[u64], dim: usize, place: u64) -> Vec<u64> {
+    let mut places = places.to_vec();
+    places[dim] = place;
+    places
 }
 
 /// The first of so many places that does not hold, where all before it do.

@@ -1,0 +1,110 @@
+//! What is known of a plan that was written.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::error::ArenaPlanError;
+
+/// A plan that was written, and what was measured of it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ArenaPlanned {
+    /// The plan (`remat.arena.plan`).
+    pub file: PathBuf,
+    /// The library (`register_custom_ops_library`).
+    pub library: PathBuf,
+    /// The sizes of open dimensions that it is made for, as `--shapes` takes them.
+    pub shapes: BTreeMap<String, String>,
+    /// The most bytes that a run takes with any of them, block and what is outside: where ranges are stated.
+    pub peak_bound_bytes: Option<u64>,
+    /// What proves it, of the formulas.
+    pub bound_proof: Option<BoundProof>,
+    /// With up to how many threads within a node that holds: as many as this machine has.
+    pub bound_threads: u64,
+    /// The largest number of threads within a node that it is made for.
+    pub threads: u64,
+    /// Buffers of a run.
+    pub buffers: usize,
+    /// Buffers of which only a bound of their size is known.
+    pub bounded_buffers: usize,
+    /// Shapes that were recorded.
+    pub recorded_shapes: usize,
+    /// Shapes with which the file was run with the plan and the original without: all outputs had the same bits.
+    pub compared_shapes: usize,
+    /// Buffers in these runs that no plan foresaw, or whose place was taken: the heap has them.
+    pub missed_buffers: u64,
+    /// At the sizes at which memory was measured.
+    #[serde(flatten)]
+    pub measured: ArenaMeasured,
+    /// Other shapes: the frequent ones, and the largest where ranges are stated.
+    pub at: Vec<ArenaAt>,
+}
+
+/// What proves the bound of a range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BoundProof {
+    /// Every size is the largest in the largest shape.
+    LargestShape,
+    /// Intervals, in so many parts of the range.
+    Intervals(usize),
+}
+
+/// What was measured at one shape.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ArenaMeasured {
+    /// Sizes of the open dimensions.
+    pub dims: BTreeMap<String, u64>,
+    /// Most bytes that the buffers need at one time: no block is smaller.
+    pub load_bytes: u64,
+    /// Size of the block in bytes.
+    pub block_bytes: u64,
+    /// Most bytes of the heap that a run takes beside it.
+    pub outside_bytes: u64,
+    /// Bytes of files that a run reads into memory, the code of kernels for the most part, as measured without a plan.
+    pub code_bytes: u64,
+    /// Growth of resident memory in the first run, where the system says it.
+    pub resident_first_bytes: Option<u64>,
+    /// The same in later runs.
+    pub resident_later_bytes: Option<u64>,
+}
+
+/// What a plan says of a shape.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ArenaAt {
+    /// Sizes of the open dimensions.
+    pub dims: BTreeMap<String, u64>,
+    /// Most bytes that the buffers need at one time.
+    pub load_bytes: u64,
+    /// Size of the block in bytes.
+    pub block_bytes: u64,
+}
+
+/// Share of the predicted growth of a process, as a divisor, and bytes that the measured one may lie above it.
+const TOLERANCE_SHARE: u64 = 50;
+const TOLERANCE_BYTES: u64 = 1 << 20;
+
+impl ArenaPlanned {
+    /// The first growth of the process that was measured to be larger than predicted, which is the block, what runs take outside of it,
+    /// and the code of kernels.
+    #[must_use]
+    pub fn exceeded(&self) -> Option<ArenaPlanError> {
+        let found = &self.measured;
+        let predicted = found.block_bytes + found.outside_bytes + found.code_bytes;
+        let most = predicted + predicted / TOLERANCE_SHARE + TOLERANCE_BYTES;
+        let runs = [
+            (found.resident_first_bytes, "first"),
+            (found.resident_later_bytes, "later"),
+        ];
+        runs.into_iter().find_map(|(measured, runs)| {
+            let measured = measured.filter(|&measured| measured > most)?;
+            Some(ArenaPlanError::Grows {
+                predicted,
+                measured,
+                runs,
+            })
+        })
+    }
+}
