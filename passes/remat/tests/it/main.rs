@@ -6,6 +6,7 @@ mod blocks;
 mod budgets;
 mod compare;
 mod device;
+mod members;
 mod outside;
 mod pages;
 mod pipeline;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         ("budgets", budgets::trials()),
         ("compare", compare::trials()),
         ("device", device::trials()),
+        ("members", members::trials()),
         ("outside", outside::trials()),
         ("pages", pages::trials()),
         ("pipeline", pipeline::trials()),
