@@ -17,6 +17,7 @@ pub(crate) struct Batch {
 }
 
 #[pymethods]
+#[expect(clippy::needless_pass_by_value, reason = "an interpreter hands over values")]
 impl Batch {
     /// Reads the model and proves it along the open dimension `dim`; others are looked at within `ranges`.
     #[new]

@@ -29,6 +29,7 @@ pub(crate) struct ArenaPlans {
 }
 
 #[pymethods]
+#[expect(clippy::needless_pass_by_value, reason = "an interpreter hands over values")]
 impl ArenaPlans {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {

@@ -213,7 +213,7 @@ class Parts:
         name, kind = op
         warnings.warn(
             f"requests that are run in parts may differ in the last bits: `{name}` ({kind}) may round otherwise for "
-            f"{parts[0][1]} members of the batch than for {parts[-1][1]}",
+            f"{min(end - begin for begin, end in parts)} of {parts[-1][1]} members of the batch than for all",
             # Of the caller of the session: `run` of this class, `run` of the session.
             stacklevel=4,
         )

@@ -70,14 +70,24 @@ class Session(onnxruntime.InferenceSession):
             return whole(input_dict_ort_values)
         run = Run(whole=whole, owned=_owned_value, array=lambda value: value.numpy(), part=part)
         results = self._parts.run(self._names(output_names), input_dict_ort_values, run)
-        return [_value(result) if isinstance(result, numpy.ndarray) else result for result in results]
+        return [_stored(result) if isinstance(result, numpy.ndarray) else result for result in results]
 
     def _names(self, output_names: Sequence[str] | None) -> list[str]:
         return list(output_names or (output.name for output in self.get_outputs()))
 
 
 def _value(array: Any) -> Any:
+    """An array as a value of the runtime, for as long as the array is there."""
     return onnxruntime.OrtValue.ortvalue_from_numpy(array)
+
+
+def _stored(array: Any) -> Any:
+    """A copy of an array as a value of the runtime, which has memory of its own."""
+    if array.dtype == object:
+        return _value(array)
+    value = onnxruntime.OrtValue.ortvalue_from_shape_and_type(list(array.shape), array.dtype)
+    value.update_inplace(array)
+    return value
 
 
 def _owned(result: Any) -> Any:
@@ -86,4 +96,4 @@ def _owned(result: Any) -> Any:
 
 
 def _owned_value(result: Any) -> Any:
-    return _value(result.numpy()) if result.is_tensor() else result
+    return _stored(result.numpy()) if result.is_tensor() else result
