@@ -13,6 +13,8 @@ use thiserror::Error;
 
 /// Members of the batch at which the model is read: for the first sizes of the other dimensions, and for the second ones.
 const MEMBERS: [&[u64]; 2] = [&[1, 2, 3, 5], &[1, 3]];
+/// The model is read with that many members, too, unless the caller has more.
+const MANY_MEMBERS: u64 = 1_031;
 /// Sizes of other dimensions are multiples of one of these, the first that the model takes: images that are halved again and again need the first, short
 /// tables of places the last.
 const SCALES: [u64; 3] = [32, 8, 1];
@@ -67,8 +69,9 @@ pub struct IndependentBatch {
 }
 
 impl IndependentBatch {
-    /// Reads the ONNX model at `path` and proves that it computes the members of the batch, the open dimension `dim`, apart. Sizes of the other ones are chosen
-    /// within `ranges`, by name, the smallest and the largest; those without a range may have any size.
+    /// Reads the ONNX model at `path` and proves that it computes the members of the batch, the open dimension `dim`, apart, for as
+    /// many members as there are in `ranges`, or about a thousand. Sizes of the other dimensions are chosen within these ranges, by name, the smallest and the
+    /// largest; those without a range may have any size.
     ///
     /// # Errors
     /// [`MembersError`]; that the members are not independent, or may not be, names the op.
@@ -187,7 +190,9 @@ fn samples(
     let settings = if others.is_empty() { 1 } else { MEMBERS.len() };
     let mut samples = Vec::new();
     for (setting, members) in MEMBERS.into_iter().enumerate().take(settings) {
-        for &members in members {
+        let most = ranges.get(dim).map_or(0, |&(_, most)| most).max(MANY_MEMBERS);
+        let many = (setting == 0).then_some(most);
+        for members in members.iter().copied().chain(many) {
             let size = |(place, name): (usize, &&String)| {
                 let factor = FACTORS[(place + setting) % FACTORS.len()];
                 let (least, most) = ranges.get(*name).copied().unwrap_or((1, u64::MAX));

@@ -64,7 +64,7 @@ pub enum WhyMixed {
     /// What a member gets depends on where in the batch it is.
     #[error("the place of a member in the batch becomes part of its values")]
     Place,
-    /// It has to be told something that differs from what it is told.
-    #[error("attributes depend on the size of the batch")]
+    /// A member by itself would need other attributes, another padding say.
+    #[error("a part would need other attributes")]
     Attributes,
 }

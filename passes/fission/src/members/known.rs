@@ -2,16 +2,21 @@
 
 use remat_ir::{ElementType, TensorId};
 
-use super::{BatchSample, Role, Walk};
+use super::{BatchSample, FEW, Role, Walk};
 
 impl Walk {
-    /// The role that the elements of a tensor say, where all samples know them. `axis` is the one that is the batch.
+    /// The role that the elements of a tensor say, where all samples with few members know them. `axis` is the one that is the batch.
     pub(super) fn role_of_elements(&self, tensor: TensorId, axis: Option<usize>) -> Option<Role> {
         // Of each setting what the first sample has, and the first member in it.
         let mut firsts: Vec<(usize, Vec<u8>)> = Vec::new();
         let mut is_same = true;
         for sample in &self.samples {
-            let bytes = sample.known.get(&tensor)?;
+            let Some(bytes) = sample.known.get(&tensor) else {
+                if sample.members > FEW {
+                    continue;
+                }
+                return None;
+            };
             let parts = match axis {
                 None => vec![bytes.clone()],
                 Some(axis) => (0..sample.members)

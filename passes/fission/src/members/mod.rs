@@ -15,7 +15,7 @@
 //!
 //! **What is proved.** At every size that a sample has: every element of an output follows from the inputs of its own member and from inputs
 //! without the batch. That what does not have the batch is equal at all sizes is seen at the sizes of the samples, which is why there are several,
-//! with one member, too. [`Batch::other_bits`] says whether a runtime rounds the same for some members as for all.
+//! one with a single member and one with as many as there will ever be. [`Batch::other_bits`] says whether a runtime rounds the same for some members as for all.
 
 mod bits;
 mod error;
@@ -29,6 +29,10 @@ use remat_ir::{Dim, Graph, OpId, TensorId, ValueType};
 use typed_index_collections::TiVec;
 
 pub use self::error::{NotByMember, NotIndependent, WhyMixed};
+
+/// Samples of up to so many members are looked at member by member, and have to know the elements of what is known before a run. Larger ones have the
+/// shapes, and of members the first two and the last.
+const FEW: u64 = 8;
 
 /// A model at one size of its batch.
 #[derive(Clone, Debug)]
@@ -81,7 +85,7 @@ impl Role {
 /// Proves that the outputs of a model have the members of its batch apart.
 ///
 /// All samples are of one model: ops and tensors have the same numbers. Every setting is there with at least two numbers of members, one of them two or
-/// more.
+/// more, and no more than eight.
 ///
 /// # Errors
 /// [`NotIndependent`], which names the first op for which that cannot be shown.
@@ -139,7 +143,9 @@ impl Walk {
         };
         let is_enough = |sample: &BatchSample| {
             let setting = || members(sample.setting);
-            setting().any(|other| other != sample.members) && setting().any(|some| some > 1) && sample.members > 0
+            setting().any(|other| other != sample.members)
+                && setting().any(|some| (2..=FEW).contains(&some))
+                && sample.members > 0
         };
         if !samples
             .iter()

@@ -4,7 +4,7 @@ use remat_ir::{Attribute, OpId};
 use remat_operators::{Split, operator};
 
 use super::known::integers;
-use super::{BatchSample, Role, Walk};
+use super::{BatchSample, FEW, Role, Walk};
 
 /// The operand that has the indices.
 const INDICES: usize = 1;
@@ -23,15 +23,20 @@ pub(super) fn names_itself(
     (place, axis): (usize, usize),
     member: u64,
 ) -> bool {
-    let is_first = sample.members > 0 && place == 0;
-    let others = || walk.samples.iter().filter(|other| other.setting == sample.setting);
-    is_first
-        && others().all(|other| other.members <= member || tuples(walk, other, op, axis, member).is_some())
-        && tuples(walk, sample, op, axis, member).is_some_and(|own| {
-            let firsts = others().map(|other| tuples(walk, other, op, axis, 0));
-            let is_own = |first: Option<Vec<i64>>| first.is_some_and(|first| first == own);
-            firsts.into_iter().all(is_own)
-        })
+    // A sample with many members may have too many indices to know them.
+    let knows = |other: &BatchSample| {
+        let indices = other.graph.ops[op].inputs.get(INDICES).copied().flatten();
+        indices.is_some_and(|indices| other.known.contains_key(&indices))
+    };
+    let mut others = walk
+        .samples
+        .iter()
+        .filter(|other| other.setting == sample.setting && (other.members <= FEW || knows(other)));
+    if place != 0 || sample.members > FEW && !knows(sample) {
+        return place == 0;
+    }
+    tuples(walk, sample, op, axis, member)
+        .is_some_and(|own| others.all(|other| tuples(walk, other, op, axis, 0).is_some_and(|first| first == own)))
 }
 
 /// The indices of a member without those along the batch; none where those are not its own place.

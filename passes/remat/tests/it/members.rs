@@ -197,6 +197,8 @@ fn what_mixes_members_is_refused_with_its_node() {
         ("", vec![named("Reshape", &["x", "flat"])]),
         ("", vec![named("Gather", &["x", "first"]).int("axis", 0)]),
         ("", vec![named("Slice", &["x", "one", "many", "axis0"])]),
+        // All members of a small batch.
+        ("", vec![named("Slice", &["x", "zero1", "hundred", "axis0"])]),
         ("no rule", vec![named("CumSum", &["x", "zero"])]),
         (
             "size of the batch",
@@ -214,14 +216,15 @@ fn what_mixes_members_is_refused_with_its_node() {
             "place of a member",
             vec![
                 shape(),
-                node("Slice", &["table", "zero1", "shape", "axis0"], &["y0"]),
-                named("Add", &["x", "y0"]),
+                node("Slice", &["table", "zero1", "shape", "axis0"], &["y0"]).named("mixes"),
+                node("Add", &["x", "y0"], &["y"]),
             ],
         ),
     ];
     for (why, nodes) in cases {
         let text = format!("{:?}", nodes.iter().map(|node| &node.op_type).collect::<Vec<_>>());
-        let lists: [(&str, &[i64]); 7] = [
+        let lists: [(&str, &[i64]); 8] = [
+            ("hundred", &[100]),
             ("flat", &[8, -1]),
             ("first", &[0]),
             ("one", &[1]),
@@ -230,7 +233,7 @@ fn what_mixes_members_is_refused_with_its_node() {
             ("zero", &[0]),
             ("zero1", &[0]),
         ];
-        let file = chain("batch 3 4", nodes, &lists, &[("table", &[64, 3, 4])]);
+        let file = chain("batch 3 4", nodes, &lists, &[("table", &[2048, 3, 4])]);
         let error = file.batch().map(|_| text.clone()).unwrap_err();
         assert!(error.contains("`mixes`") && error.contains(why), "{text}: {error}");
     }

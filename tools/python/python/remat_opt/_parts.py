@@ -67,6 +67,8 @@ class Parts:
         self._dim = batch or next((name for name in firsts if name is not None), None)
         self._lock = threading.Lock()
         self._proved: _native.Batch | tuple[str, str | None] | None = None
+        # For so many members it is proved that they are independent.
+        self._most_members = max((most for name, _, most in plans.dims if name == self._dim), default=1)
         self._needed: dict[tuple[tuple[str, int], ...], int | None] = {}
         self._judged: set[tuple[Any, ...]] = set()
         self._has_warned = False
@@ -169,7 +171,8 @@ class Parts:
         if dims[self._dim] < 2:
             raise self._refused(dims, "one member of the batch takes more", None)
         with self._lock:
-            if self._proved is None:
+            if self._proved is None or dims[self._dim] > self._most_members:
+                self._most_members = max(dims[self._dim], self._most_members)
                 self._proved = self._prove(self._dim)
         if isinstance(self._proved, tuple):
             why, op = self._proved
@@ -179,6 +182,7 @@ class Parts:
     def _prove(self, dim: str) -> _native.Batch | tuple[str, str | None]:
         """A proof, or why there is none and the op that it is about."""
         ranges = {name: (least, most) for name, least, most in self._plans.dims if name != _THREADS}
+        ranges[dim] = (1, self._most_members)
         try:
             return _native.Batch(self._model, dim, ranges)
         except ValueError as error:
