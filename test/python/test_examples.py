@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 import models
 import pytest
@@ -102,3 +103,15 @@ def test_the_documentation_is_a_site_without_broken_links(tmp_path):
     assert built.returncode == 0, built.stderr
     page = (tmp_path / "site" / "api.html").read_text()
     assert all(name in page for name in ("sweep_many", "RayExecutor", "InfeasibleError"))
+
+
+def test_the_server_draws_its_memory_beside_stock_settings(environment, tmp_path):
+    line = [EXAMPLES / "server.py", models.ROOT / "test" / "models" / "features" / "dynamic_batch.onnx"]
+    line += ["--requests", 40, "--largest", 512, "--clients", 3, "--chart", tmp_path / "memory.svg"]
+    out = environment.run("python", *line, cwd=tmp_path)
+    assert out.startswith("stock ")
+    assert "40 runs followed the plan, 0 buffers were unforeseen" in out
+    drawn = xml.etree.ElementTree.parse(tmp_path / "memory.svg").getroot()
+    lines = [one for one in drawn.iter() if one.tag.endswith("polyline")]
+    assert len(lines) == 2
+    assert all(len(one.get("points").split()) > 2 for one in lines)

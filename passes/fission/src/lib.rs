@@ -15,7 +15,7 @@
 //! a later op ([`Again`]), so that the skip of a U-Net is tiled together with what reads it.
 //!
 //! [`split()`] holds the rules: which rows of operands an op needs for rows of its result. [`Exactness`] says which tiles have the bits of the
-//! whole in ONNX Runtime. [`search()`] finds tilings by the cost model and the replayed reference order; [`bound()`] says what no tiling can go below.
+//! whole in ONNX Runtime. [`by_member`] proves with the same rules that a model computes the members of a batch apart. [`search()`] finds tilings by the cost model and the replayed reference order; [`bound()`] says what no tiling can go below.
 //!
 //! The way of a tiling through the modules: `repeat` adds clones of fused chains, `course` works out rows tile by tile with the rules in `rules`
 //! and the condition in `exact`, `pieces` writes what they say.
@@ -27,6 +27,7 @@ mod error;
 mod exact;
 mod forms;
 mod layout;
+mod members;
 mod names;
 mod pieces;
 mod repeat;
@@ -38,6 +39,7 @@ pub use apply::apply;
 pub use bound::{Bound, bound};
 pub use error::FissionError;
 pub use exact::{Exactness, is_limited_by_threads};
+pub use members::{Batch, BatchSample, NotByMember, NotIndependent, WhyMixed, by_member, fix};
 pub use remat_plan::{Again, Axis, FusedChain, Mode, Tiling, Within};
 pub use rules::{Cut, Integers, Need, NotSplit, Reason, split};
 pub use search::{Candidate, SearchOptions, SearchReport, search};

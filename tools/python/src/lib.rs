@@ -1,14 +1,17 @@
 //! The native module of the Python package `remat_opt`: the command line as a function, and its commands as calls that return the object
 //! which `--format json` prints. The Python layer beside it makes classes of these objects and exceptions of their errors.
 //!
-//! Nothing here plans or measures: there is one pipeline, that of the command line.
+//! Nothing here plans or measures: there is one pipeline, that of the command line. What sessions of ONNX Runtime ask of a model and of its plan of
+//! memory while they run are classes: [`batch`], [`plan`].
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
 
+mod batch;
 mod call;
+mod plan;
 
 /// The native side of `remat_opt`.
 #[pymodule]
@@ -16,7 +19,13 @@ mod _native {
     use super::{OsString, PathBuf, PyResult, Python, pyfunction};
 
     #[pymodule_export]
+    use super::batch::Batch;
+    #[pymodule_export]
     use super::call::call;
+    #[pymodule_export]
+    use super::plan::ArenaPlans;
+    #[pymodule_export]
+    use super::plan::bytes_of;
 
     /// Runs the command line and gives its exit status. The first word stands for the program.
     #[pyfunction]

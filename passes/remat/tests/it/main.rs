@@ -6,6 +6,7 @@ mod blocks;
 mod budgets;
 mod compare;
 mod device;
+mod members;
 mod open_dims;
 mod outside;
 mod pages;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         ("budgets", budgets::trials()),
         ("compare", compare::trials()),
         ("device", device::trials()),
+        ("members", members::trials()),
         ("open_dims", open_dims::trials()),
         ("outside", outside::trials()),
         ("pages", pages::trials()),

@@ -22,6 +22,7 @@ models in nanoseconds, of graphs in the unit of the graph.
 """
 
 from . import _environment as _environment
+from ._counts import SessionMemory
 from ._many import Job, Jobs, sweep_many
 from ._models import inspect, max_batch, sweep, verify
 from ._native import VERSION as __version__
@@ -56,6 +57,7 @@ __all__ = [
     "RematError",
     "Report",
     "Result",
+    "SessionMemory",
     "UsageError",
     "VerificationError",
     "__version__",

@@ -1,6 +1,6 @@
 """The native side of `remat_opt`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 
 VERSION: str
@@ -23,3 +23,37 @@ def arena_library() -> bytes:
 def heap_meter() -> bytes:
     """The library that counts a process's heap where it is preloaded: `remat_heap_live`, `remat_heap_peak`,
     `remat_heap_reset`. `OSError` on other systems than Linux with glibc."""
+
+def bytes_of(text: str) -> int:
+    """Bytes as the command line takes them, `256MiB`. `ValueError` for what is none."""
+
+class Batch:
+    """A proof that a model computes every member of a batch by itself. Where that is not proved, `ValueError` with the
+    sentence that says why not, and the op that it names."""
+
+    inputs: dict[str, int | None]
+    """By input the axis that is the batch."""
+    outputs: dict[str, int | None]
+    """By output the axis that is the batch; without one the output is the same whatever the batch."""
+
+    def __init__(self, path: str | PathLike[str], dim: str, ranges: Mapping[str, tuple[int, int]] = ...) -> None: ...
+    def other_bits(
+        self, dims: Mapping[str, int], parts: Sequence[tuple[int, int]], threads: int
+    ) -> tuple[str, str] | None:
+        """The first op, by name and kind, that may round otherwise in one of these parts, each from a member to before
+        another one, than in all of the batch."""
+
+class ArenaPlans:
+    """The plans of a file. `OSError` where it cannot be read, `ValueError` with the line that is not as it should
+    be."""
+
+    level: str
+    """The graph optimization level of the sessions that the plans are for."""
+    dims: list[tuple[str, int, int]]
+    """Name, smallest and largest size of every open dimension."""
+    block_bytes: int
+    """The largest block of any sizes that the plans are for."""
+
+    def __init__(self, path: str | PathLike[str]) -> None: ...
+    def run_bytes(self, sizes: Mapping[str, int]) -> int | None:
+        """Bytes of a run with these sizes of the open dimensions; `None` where they are more than any memory has."""

@@ -8,6 +8,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from . import _html, _session
+from ._command import Size
 from ._files import LOCK, Folder
 from ._plan import Plan
 from ._report import Report
@@ -15,6 +16,8 @@ from ._report import Report
 if TYPE_CHECKING:
     import onnx
     import onnxruntime
+
+    from ._runtime import Session
 
 
 class Result:
@@ -55,23 +58,26 @@ class Result:
         self,
         sess_options: onnxruntime.SessionOptions | None = None,
         providers: list[Any] | None = None,
+        memory: Size | None = None,
+        batch: str | None = None,
         **keywords: Any,
-    ) -> onnxruntime.InferenceSession:
+    ) -> Session:
         """A session of ONNX Runtime with what the model was made for: its optimization level, its order of nodes, and
         its plan of memory or the settings that were recommended.
 
         Args:
-            sess_options: Options of yours; what the model needs is set in them. With a plan of memory, the number of
-                threads within a node, too, where you set none: a plan is for one, unless `--arena-threads` named
-                others.
+            sess_options: Options of yours; what the model needs is set in them.
             providers: As for `onnxruntime.InferenceSession`; the processor, unless given.
+            memory: A limit in bytes for what runs take, as for `remat_opt.session`. Needs a plan of memory.
+            batch: The open dimension that is the batch, as for `remat_opt.session`.
             keywords: Further arguments of `onnxruntime.InferenceSession`.
 
         Raises:
-            ModelError: The plan of memory is for another number of threads than yours.
+            ModelError: There is a limit and no plan of memory, or as for `remat_opt.session`.
+            UsageError: The limit is no size.
             OSError: A plan of memory on another system than Linux.
         """
-        return _session.of_report(self.path, self.report, sess_options, providers, keywords)
+        return _session.of_report(self.path, self.report, sess_options, providers, memory, batch, keywords)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model with all that belongs to it: the files of its weights, its plan of memory, and the library

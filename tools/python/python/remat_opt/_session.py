@@ -7,14 +7,16 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, Any
 
-from . import _native
+from . import _counts, _native
+from ._command import Size
 from ._files import Folder
-from .errors import ModelError
+from .errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     import onnxruntime
 
     from ._report import Report
+    from ._runtime import Session
 
 _LEVELS = {
     "off": "ORT_DISABLE_ALL",
@@ -44,31 +46,37 @@ def session(
     path: str | os.PathLike[str],
     sess_options: onnxruntime.SessionOptions | None = None,
     providers: list[Any] | None = None,
+    memory: Size | None = None,
+    batch: str | None = None,
     **keywords: Any,
-) -> onnxruntime.InferenceSession:
+) -> Session:
     """A session of ONNX Runtime for a file that was written earlier. Where its plan of memory lies beside it
-    (`PATH.arena`), the session obeys that: the optimization level and the number of threads of the plan are set, and
-    the library beside the model, or else the one of this package, follows it.
+    (`PATH.arena`), the session obeys that: the optimization level of the plan is set, and nothing else, and the library
+    beside the model, or else the one of this package, follows it. Its `memory()` tells what the library counted.
 
     Args:
         path: The model.
-        sess_options: Options of yours; what the plan needs is set in them. Of the plans of several numbers of threads
-            within a node, the one for yours; where you set none, the one for most threads that the machine has cores
-            for.
+        sess_options: Options of yours; what the plan needs is set in them.
         providers: As for `onnxruntime.InferenceSession`; the processor, unless given.
+        memory: A limit in bytes (`256 << 20`, `"256MiB"`) for what the runs of the process take, weights apart: runs at
+            one time wait for each other, and requests that take more by themselves are run in parts of their
+            batch, one after the other. Their outputs have the same bits where that is known; where it is not, a
+            warning names the op that may round otherwise. Needs a plan.
+        batch: The open dimension that is the batch; unless given, the first one of the first input that has one there.
         keywords: Further arguments of `onnxruntime.InferenceSession`.
 
     Raises:
-        ModelError: The plan is for none of your numbers of threads, or is no plan.
+        ModelError: What lies beside the model is no plan of memory, or there is none and you give a limit. Later, when
+            a request takes more than the limit and cannot be divided: `.op` is the op that forbids it, and
+            `.details["need_bytes"]` the smallest limit that works.
+        UsageError: The limit is no size.
         OSError: A plan of memory on another system than Linux.
     """
-    onnxruntime = _onnxruntime()
-    options = sess_options if sess_options is not None else onnxruntime.SessionOptions()
+    options = sess_options if sess_options is not None else _onnxruntime().SessionOptions()
     model = pathlib.Path(os.path.abspath(path))
     plan = model.with_name(f"{model.name}.arena")
-    if plan.exists():
-        _obey(options, plan, model.with_name(_LIBRARY))
-    return _inference(model, options, providers, keywords)
+    obeyed = _obey(options, plan, model.with_name(_LIBRARY), memory) if plan.exists() else None
+    return _inference(model, options, providers, keywords, obeyed, memory, batch)
 
 
 def of_report(
@@ -76,8 +84,10 @@ def of_report(
     report: Report,
     sess_options: onnxruntime.SessionOptions | None,
     providers: list[Any] | None,
+    memory: Size | None,
+    batch: str | None,
     keywords: dict[str, Any],
-) -> onnxruntime.InferenceSession:
+) -> Session:
     """A session with what the report says that the model needs."""
     onnxruntime = _onnxruntime()
     options = sess_options if sess_options is not None else onnxruntime.SessionOptions()
@@ -91,10 +101,11 @@ def of_report(
             if not needs[name]:
                 setattr(options, name, False)
     arena = report.get("arena_plan")
+    obeyed = None
     if arena is not None:
-        _obey(options, pathlib.Path(arena["file"]), pathlib.Path(arena["library"]))
+        obeyed = _obey(options, pathlib.Path(arena["file"]), pathlib.Path(arena["library"]), memory)
     _recommended(report, options)
-    return _inference(path, options, providers, keywords)
+    return _inference(path, options, providers, keywords, obeyed, memory, batch)
 
 
 def _onnxruntime() -> Any:
@@ -107,48 +118,60 @@ def _onnxruntime() -> Any:
 
 
 def _inference(
-    path: pathlib.Path, options: onnxruntime.SessionOptions, providers: list[Any] | None, keywords: dict[str, Any]
-) -> onnxruntime.InferenceSession:
-    session: onnxruntime.InferenceSession = _onnxruntime().InferenceSession(
-        str(path), options, providers=providers or ["CPUExecutionProvider"], **keywords
+    path: pathlib.Path,
+    options: onnxruntime.SessionOptions,
+    providers: list[Any] | None,
+    keywords: dict[str, Any],
+    obeyed: tuple[_native.ArenaPlans, _counts.Counts | None] | None,
+    memory: Size | None,
+    batch: str | None,
+) -> Session:
+    from ._parts import Parts
+    from ._runtime import Session
+
+    if obeyed is None:
+        if memory is not None:
+            raise ModelError(
+                f"a limit of memory needs a plan of it, and none lies beside `{path}`: plan it (`--arena-plan`)"
+            )
+        return Session(path, options, providers, keywords)
+    plans, counts = obeyed
+    if memory is None:
+        return Session(path, options, providers, keywords, counts)
+    limit = functools.partial(
+        Parts, model=path, plans=plans, limit=_bytes(memory), batch=batch, threads=options.intra_op_num_threads
     )
-    return session
+    return Session(path, options, providers, keywords, counts, limit)
 
 
-def _obey(options: onnxruntime.SessionOptions, plan: pathlib.Path, library: pathlib.Path) -> None:
-    """Sets what sessions need that follow a plan of memory."""
-    level, threads = _header(plan)
-    options.graph_optimization_level = getattr(_onnxruntime().GraphOptimizationLevel, _LEVELS[level])
-    chosen = options.intra_op_num_threads
-    if chosen == 0:
-        cores = os.cpu_count() or 1
-        options.intra_op_num_threads = max((n for n in threads if n <= cores), default=min(threads))
-    elif chosen not in threads:
-        numbers = " or ".join(map(str, sorted(threads)))
-        raise ModelError(
-            f"`{plan}` is for {numbers} threads within a node, the options say {chosen}: set intra_op_num_threads to "
-            f"{numbers}, or plan for {chosen} (`--arena-threads`)"
-        )
-    options.add_session_config_entry("remat.arena.plan", str(plan))
-    options.register_custom_ops_library(str(library if library.exists() else _own_library()))
-
-
-def _header(plan: pathlib.Path) -> tuple[str, set[int]]:
-    """The optimization level and the numbers of threads that a file of plans is for."""
-    level, threads = "", set()
+def _obey(
+    options: onnxruntime.SessionOptions, plan: pathlib.Path, library: pathlib.Path, memory: Size | None
+) -> tuple[_native.ArenaPlans, _counts.Counts | None]:
+    """Sets what sessions need that follow a plan of memory. The plans, and where the library counts for the session."""
     try:
-        with open(plan, encoding="utf-8") as lines:
-            for line in lines:
-                words = line.split()
-                if words[:1] == ["level"] and len(words) == 2:
-                    level = words[1]
-                elif words[:2] == ["plan", "threads"] and len(words) > 2 and words[2].isdecimal():
-                    threads.add(int(words[2]))
-    except UnicodeDecodeError:
-        level = ""
-    if level not in _LEVELS or not threads:
-        raise ModelError(f"`{plan}` is not a plan of memory")
-    return level, threads
+        plans = _native.ArenaPlans(plan)
+        level = _LEVELS[plans.level]
+    except (ValueError, KeyError) as error:
+        raise ModelError(
+            f"`{plan}` is no plan of memory of this version ({error}): plan it again (`--arena-plan`)"
+        ) from error
+    options.graph_optimization_level = getattr(_onnxruntime().GraphOptimizationLevel, level)
+    options.add_session_config_entry("remat.arena.plan", str(plan))
+    if memory is not None:
+        options.add_session_config_entry("remat.arena.limit", str(_bytes(memory)))
+    follower = _counts.library(library if library.exists() else _own_library())
+    return plans, follower.register(options, plans.block_bytes)
+
+
+def _bytes(memory: Size) -> int:
+    """A limit in bytes."""
+    try:
+        bytes_ = _native.bytes_of(memory) if isinstance(memory, str) else int(memory)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if bytes_ <= 0:
+        raise UsageError(f"a limit of memory is a positive number of bytes, not {bytes_}")
+    return bytes_
 
 
 @functools.cache

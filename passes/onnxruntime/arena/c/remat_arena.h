@@ -1,0 +1,68 @@
+/* What libremat_arena.so counts of the sessions of ONNX Runtime that follow plans of memory, and how they give memory back. C99 and C++.
+ *
+ *     api->AddSessionConfigEntry(options, "remat.arena.plan", "model.onnx.arena");
+ *     api->RegisterCustomOpsLibrary_V2(options, "./libremat_arena.so");
+ *     api->CreateSession(environment, "model.onnx", options, &session);
+ *     ... runs ...
+ *     remat_arena_figures figures = {0};
+ *     remat_arena_stats(0, &figures, sizeof figures);
+ *
+ * A program is linked with the library (`cc program.c ./libremat_arena.so`), or finds the functions by `dlopen` and `dlsym`; it has to be the
+ * same file that the runtime loads, since each counts for itself. All functions may be called from every thread, at any time.
+ *
+ * Configuration entries of session options, all text:
+ *
+ *     remat.arena.plan          the file of the plan
+ *     remat.arena.limit         most bytes with which runs of the session go on: what runs of all sessions take, weights apart
+ *     remat.arena.limit.action  `wait` (the default) or `fail`: what a run does that would take more
+ *     remat.arena.log           the least severity, 0 to 4, of messages of the runtime that reach the error stream; 2 unless set
+ *     remat.arena.huge_pages    `0`: blocks lie in small pages
+ */
+#ifndef REMAT_ARENA_H
+#define REMAT_ARENA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is known of the allocations of sessions. New fields come at the end only: a library that is older than this header leaves those that it does not
+ * know as they are. Sizes are in bytes. */
+typedef struct remat_arena_figures {
+    uint64_t runs;                /* runs that began as a plan does */
+    uint64_t placed;              /* buffers that got their planned place in the block */
+    uint64_t planned_outside;     /* buffers that stay outside of the block by plan */
+    uint64_t missed;              /* buffers that no plan foresees */
+    uint64_t refused;             /* buffers whose planned place was taken */
+    uint64_t at_load;             /* buffers that were allocated while a session loaded */
+    uint64_t blocks;              /* blocks now */
+    uint64_t block_bytes;         /* the largest block that the plans may need */
+    uint64_t most_blocks;         /* most blocks at one time */
+    uint64_t outside_bytes;       /* what runs have outside of blocks now */
+    uint64_t most_outside_bytes;  /* most of that at one time */
+    uint64_t used_bytes;          /* what blocks take of the memory now, at most */
+    uint64_t most_used_bytes;     /* most of that at one time */
+    uint64_t shapes;              /* shapes whose places are known */
+    uint64_t waits;               /* allocations that waited for other runs to make room */
+    uint64_t waiting_nanoseconds; /* how long they waited, together */
+    uint64_t refused_runs;        /* runs that the limit ended */
+    uint64_t limit_bytes;         /* the limit; 0 without one */
+    uint64_t reserved_bytes;      /* what counts against limits now */
+    uint64_t most_reserved_bytes; /* most of that at one time */
+} remat_arena_figures;
+
+/* Writes the figures of the sessions of the options that were registered as number `session`, from 0, or of all together where it is negative, to the
+ * first `bytes` bytes of `figures`. How many bytes were written; 0 where there are no such options. */
+size_t remat_arena_stats(int64_t session, remat_arena_figures *figures, size_t bytes);
+
+/* All sessions give the memory of their blocks back to the system that neither a live buffer nor a run that goes on needs. How many bytes that
+ * were. Libraries without limits do not have it. */
+uint64_t remat_arena_trim(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
