@@ -1,6 +1,6 @@
 /* Opens a model with the plan of its memory, runs it at several sizes of its batch, and prints what the library counted.
  *
- *     remat-opt model.onnx -o planned.onnx --arena-plan --shapes batch=1..64
+ *     remat-opt model.onnx -o planned.onnx --budget none --shapes batch=1..64
  *     cc planned.c -I ORT/include -I remat-opt/passes/onnxruntime/arena/c ./libremat_arena.so -L ORT/lib -lonnxruntime -o planned
  *     ./planned planned.onnx x y 256
  *

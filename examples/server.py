@@ -198,7 +198,7 @@ def main():
     ranges = ",".join(f"{dim}=1..{args.largest if at == 0 else 16}" for at, dim in enumerate(dims))
     with tempfile.TemporaryDirectory() as folder:
         planned = pathlib.Path(folder) / "planned.onnx"
-        made = remat_opt.optimize(args.model, "none", output=planned, arena_plan=True, options=["--shapes", ranges])
+        made = remat_opt.optimize(args.model, "none", output=planned, shapes=ranges)
         # Unless told otherwise, what the largest request takes: all of them fit, and run together where they do.
         args.memory = args.memory or str(made.report["arena_plan"]["peak_bound_bytes"])
         stock, _ = under_load("stock", args.model, args)

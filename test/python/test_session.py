@@ -73,7 +73,7 @@ def planned(environment, tmp_path_factory):
     environment.python(
         """
 for source, written, shapes in ((sys.argv[1], sys.argv[2], "batch=1..16,seq=1..64"), (sys.argv[3], sys.argv[4], "batch=1..16")):
-    remat_opt.optimize(source, "none", output=written, arena_plan=True, options=["--shapes", shapes], **SEARCH)
+    remat_opt.optimize(source, "none", output=written, shapes=shapes, **SEARCH)
 print("null")""",
         folder / "model.onnx",
         folder / "attention.onnx",
@@ -241,7 +241,7 @@ except remat_opt.ModelError as error:
         tmp_path / "model.onnx",
     )
     assert "is no plan of memory of this version" in found
-    assert "plan it again (`--arena-plan`)" in found
+    assert "plan it again (`remat-opt`)" in found
 
 
 def test_a_limit_needs_a_plan_and_a_size(environment, planned):
@@ -258,4 +258,4 @@ print(json.dumps(said))""",
         planned / "attention.onnx",
     )
     assert [kind for kind, _ in found] == ["ModelError", "UsageError", "UsageError", "UsageError"]
-    assert "--arena-plan" in found[0][1]
+    assert "plan it (`remat-opt`)" in found[0][1]

@@ -27,7 +27,7 @@ def test_the_main_job_gives_a_model_of_less_memory_with_the_same_bits(environmen
 import numpy, onnx, onnxruntime, pickle, pathlib
 model = onnx.load(sys.argv[1])
 seen = []
-result = remat_opt.optimize(model, "70%", **SEARCH, arena_plan=True, progress=seen.append)
+result = remat_opt.optimize(model, "70%", **SEARCH, progress=seen.append)
 moved = pickle.loads(pickle.dumps(result))
 path = result.path
 del result
@@ -381,7 +381,7 @@ def test_a_file_that_was_written_has_a_session_with_its_plan(environment, tmp_pa
     found = environment.python(
         """
 import onnxruntime
-result = remat_opt.optimize(sys.argv[1], "70%", **SEARCH, arena_plan=True)
+result = remat_opt.optimize(sys.argv[1], "70%", **SEARCH)
 result.save("small.onnx")
 options = onnxruntime.SessionOptions()
 session = remat_opt.session("small.onnx", options)

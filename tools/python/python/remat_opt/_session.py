@@ -132,7 +132,7 @@ def _inference(
     if obeyed is None:
         if memory is not None:
             raise ModelError(
-                f"a limit of memory needs a plan of it, and none lies beside `{path}`: plan it (`--arena-plan`)"
+                f"a limit of memory needs a plan of it, and none lies beside `{path}`: plan it (`remat-opt`)"
             )
         return Session(path, options, providers, keywords)
     plans, counts = obeyed
@@ -153,7 +153,7 @@ def _obey(
         level = _LEVELS[plans.level]
     except (ValueError, KeyError) as error:
         raise ModelError(
-            f"`{plan}` is no plan of memory of this version ({error}): plan it again (`--arena-plan`)"
+            f"`{plan}` is no plan of memory of this version ({error}): plan it again (`remat-opt`)"
         ) from error
     options.graph_optimization_level = getattr(_onnxruntime().GraphOptimizationLevel, level)
     options.add_session_config_entry("remat.arena.plan", str(plan))
