@@ -8,6 +8,7 @@ import ctypes
 import dataclasses
 import os
 import pathlib
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -96,6 +97,8 @@ class Parts:
         # The first axis of the first input that leaves one open, unless the caller knows better.
         firsts = (dims[0] for dims in self._inputs.values() if dims)
         self._dim = batch or next((name for name in firsts if name is not None), None)
+        # A plan for one size of the batch alone does not say more of any other.
+        self._most = next((most for name, _, most in plans.dims if name == self._dim), sys.maxsize)
         self._lock = threading.Lock()
         self._needed: dict[tuple[tuple[str, int], ...], int | None] = {}
         self._judged: set[tuple[Any, ...]] = set()
@@ -112,12 +115,14 @@ class Parts:
         dims = self._dims(feed)
         if dims is None:
             return list(run.whole(feed))
-        if self._fits(dims):
+        dim = self._dim or ""
+        members = dims.get(dim, 1)
+        fits = self._fits(dims)
+        # The plan says nothing of more members than it is for.
+        if fits and (members <= self._most or isinstance(self._proved.of(members), tuple)):
             with self._room(dims):
                 return [run.owned(result) for result in run.whole(feed)]
         batch = self._proof(dims)
-        dim = self._dim or ""
-        members = dims[dim]
         parts = self._divided(dims, members)
         if parts is None:
             raise self._refused(dims, "one member of the batch takes more", self._bytes({**dims, dim: 1}))
@@ -177,7 +182,7 @@ class Parts:
         """As few parts as fit, of about the same size."""
 
         def fits(size: int) -> bool:
-            return size == 0 or self._fits({**dims, self._dim or "": size})
+            return size == 0 or (size <= self._most and self._fits({**dims, self._dim or "": size}))
 
         most, above = 0, members
         while above - most > 1:
