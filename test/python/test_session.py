@@ -129,7 +129,7 @@ session = remat_opt.session(path, options(), memory=limit)
 before, told = 0, []
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
-    for batch, seq in ((5, 64), (6, 64), (16, 64), (16, 50), (1, 64), (16, 1)):
+    for batch, seq in ((5, 64), (6, 64), (16, 64), (16, 50), (1, 64), (16, 1), (40, 20)):
         given = feed(batch, seq)
         assert same(session.run(None, given), given), (batch, seq)
         told.append(session.memory().runs - before)
@@ -149,7 +149,9 @@ print(json.dumps([told, [str(one.message) for one in said], counted.most_used_by
     )
     runs, said, is_kept, missed = found
     assert runs[:3] == [1, 2, 4]
-    assert runs[4:] == [1, 1]
+    assert runs[4:6] == [1, 1]
+    # It fits, and the plan is for no more than 16.
+    assert runs[6] == 3
     assert runs[3] == 2
     assert said == []
     assert is_kept

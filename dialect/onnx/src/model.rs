@@ -13,7 +13,7 @@ use crate::external::{self, Folder};
 use crate::fixed::{check_fixed, fix_dims};
 use crate::import::{Imported, import, known_values};
 use crate::inline::inline_functions;
-use crate::values::{Follows, Tensor};
+use crate::values::{Follows, MAX_ELEMENTS, Tensor};
 use crate::{ImportOptions, LostMarks, OnnxError, presence, scope, tensor, wire};
 
 /// A value that is known before the model runs.
@@ -155,6 +155,22 @@ impl OnnxModel {
         self
     }
 
+    /// The same model without the elements of its large weights, which no type, shape or known value needs: for models that are kept to be asked
+    /// again. It must not be written.
+    #[must_use]
+    pub fn without_weights(mut self) -> Self {
+        let weights = self.proto.graph.as_mut().map(|graph| &mut graph.initializer);
+        for tensor in weights.into_iter().flatten().filter(|tensor| is_large(tensor)) {
+            tensor.raw_data = Vec::new();
+            tensor.float_data = Vec::new();
+            tensor.double_data = Vec::new();
+            tensor.int32_data = Vec::new();
+            tensor.int64_data = Vec::new();
+            tensor.uint64_data = Vec::new();
+        }
+        self
+    }
+
     /// The file's content as it was read.
     #[must_use]
     pub fn proto(&self) -> &ModelProto {
@@ -226,6 +242,15 @@ impl OnnxModel {
     pub fn values<'m>(&'m self, tensor: &'m TensorProto) -> Result<Box<dyn Read + 'm>, OnnxError> {
         tensor::reader(tensor, self.folder.as_ref())
     }
+}
+
+/// Whether a tensor has more elements than are ever looked at.
+fn is_large(tensor: &TensorProto) -> bool {
+    let dims = tensor
+        .dims
+        .iter()
+        .map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX));
+    dims.fold(1, usize::saturating_mul) > MAX_ELEMENTS
 }
 
 /// The bytes of a model file.

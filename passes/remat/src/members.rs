@@ -36,6 +36,9 @@ pub enum MembersError {
         /// The names that there are.
         known: Vec<String>,
     },
+    /// No input leaves its first dimension open.
+    #[error("no input has an open first dimension that could be the batch")]
+    NoDim,
     /// They are not, or that is not proved.
     #[error(transparent)]
     Dependent(#[from] NotIndependent),
@@ -60,8 +63,10 @@ fn listed(known: &[String]) -> String {
 }
 
 /// A proof that a model computes every member of a batch by itself, and where the batch is.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct IndependentBatch {
+    /// Without its weights.
+    model: OnnxModel,
     dim: String,
     batch: Batch,
     inputs: Vec<String>,
@@ -69,19 +74,22 @@ pub struct IndependentBatch {
 }
 
 impl IndependentBatch {
-    /// Reads the ONNX model at `path` and proves that it computes the members of the batch, the open dimension `dim`, apart, for as
+    /// Reads the ONNX model at `path` and proves that it computes the members of the batch, the open dimension `dim`, apart; without
+    /// a name, the first dimension of the first input that leaves its own open. That holds for as
     /// many members as there are in `ranges`, or about a thousand. Sizes of the other dimensions are chosen within these ranges, by name, the smallest and the
     /// largest; those without a range may have any size.
     ///
     /// # Errors
     /// [`MembersError`]; that the members are not independent, or may not be, names the op.
-    pub fn open(path: &Path, dim: &str, ranges: &BTreeMap<String, (u64, u64)>) -> Result<Self, MembersError> {
+    pub fn open(path: &Path, dim: Option<&str>, ranges: &BTreeMap<String, (u64, u64)>) -> Result<Self, MembersError> {
         let options = ImportOptions {
             open_sizes: true,
             ..ImportOptions::default()
         };
-        let model = OnnxModel::open_for_run(path, &options)?;
+        let model = OnnxModel::open_for_run(path, &options)?.without_weights();
         let known = open_dims(model.graph());
+        let first = first_dim(model.graph());
+        let dim = dim.or(first.as_deref()).ok_or(MembersError::NoDim)?;
         if !known.iter().any(|name| name == dim) {
             let name = dim.to_owned();
             return Err(MembersError::UnknownDim { name, known });
@@ -91,7 +99,7 @@ impl IndependentBatch {
         for scale in SCALES {
             let found = samples(&model, dim, &others, scale, ranges).and_then(|samples| Ok(by_member(samples)?));
             match found {
-                Ok(batch) => return Ok(Self::new(&model, dim, batch)),
+                Ok(batch) => return Ok(Self::new(model, dim, batch)),
                 Err(error) if is_of_sizes(&error) && !others.is_empty() => _ = first.get_or_insert(error),
                 Err(error) => return Err(first.unwrap_or(error)),
             }
@@ -99,7 +107,7 @@ impl IndependentBatch {
         Err(first.unwrap_or(NotIndependent::Samples.into()))
     }
 
-    fn new(model: &OnnxModel, dim: &str, batch: Batch) -> Self {
+    fn new(model: OnnxModel, dim: &str, batch: Batch) -> Self {
         let graph = model.graph();
         let named = |tensors: &[remat_ir::TensorId]| {
             let names = tensors.iter().map(|&tensor| graph.tensors[tensor].name.clone());
@@ -110,7 +118,14 @@ impl IndependentBatch {
             batch,
             inputs: named(&graph.inputs),
             outputs: named(&graph.outputs),
+            model,
         }
+    }
+
+    /// The name of the dimension that is the batch.
+    #[must_use]
+    pub fn dim(&self) -> &str {
+        &self.dim
     }
 
     /// Every input by name, with the axis that is the batch.
@@ -129,25 +144,18 @@ impl IndependentBatch {
             .zip(self.batch.outputs.iter().copied())
     }
 
-    /// The first op of the model at `path`, by name and kind, that may round otherwise in one of these parts of the batch than in the whole, in
+    /// The first op, by name and kind, that may round otherwise in one of these parts of the batch than in the whole, in
     /// ONNX Runtime on a CPU with up to `threads` threads within an op; none where every bit is the same. `dims` has a size of every open dimension.
     ///
     /// # Errors
-    /// [`MembersError`] if the model cannot be read with these sizes, or is another one by now.
+    /// [`MembersError`] if the model cannot have these sizes.
     pub fn other_bits(
         &self,
-        path: &Path,
         dims: &BTreeMap<String, u64>,
         parts: &[Range<u64>],
         threads: u32,
     ) -> Result<Option<(String, String)>, MembersError> {
-        let options = ImportOptions {
-            open_sizes: true,
-            ..ImportOptions::default()
-        };
-        let model = OnnxModel::open_for_run(path, &options)?;
-        let at = sized(dims.clone());
-        let mut graph = model.graph_with_integers(&at)?;
+        let mut graph = self.model.graph_with_integers(&sized(dims.clone()))?;
         fix(&mut graph);
         let members = dims.get(&self.dim).copied().unwrap_or(0);
         let found = parts
@@ -169,6 +177,15 @@ fn open_dims(graph: &Graph) -> Vec<String> {
         }
     }
     names
+}
+
+/// The first dimension of the first input that leaves it open.
+fn first_dim(graph: &Graph) -> Option<String> {
+    let firsts = graph.inputs.iter().map(|&input| graph.tensors[input].ty.dims().first());
+    firsts.flatten().find_map(|dim| match dim {
+        Dim::Symbol(name) => Some(name.clone()),
+        _ => None,
+    })
 }
 
 fn sized(dims: BTreeMap<String, u64>) -> ImportOptions {
@@ -234,6 +251,6 @@ fn is_of_sizes(error: &MembersError) -> bool {
                 WhyMixed::Shapes | WhyMixed::Extent | WhyMixed::Rule(Reason::Shapes)
             )
         }
-        MembersError::Dependent(_) | MembersError::UnknownDim { .. } => false,
+        MembersError::Dependent(_) | MembersError::UnknownDim { .. } | MembersError::NoDim => false,
     }
 }

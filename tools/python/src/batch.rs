@@ -12,20 +12,26 @@ use remat::{IndependentBatch, MembersError};
 /// Where that is not proved, `ValueError` with the sentence that says why not, and the op that it names.
 #[pyclass(frozen)]
 pub(crate) struct Batch {
-    path: PathBuf,
     found: IndependentBatch,
 }
 
 #[pymethods]
 #[expect(clippy::needless_pass_by_value, reason = "an interpreter hands over values")]
 impl Batch {
-    /// Reads the model and proves it along the open dimension `dim`; others are looked at within `ranges`.
+    /// Reads the model and proves it along the open dimension `dim`, or the first one of the first input that has one there; others are looked at
+    /// within `ranges`.
     #[new]
-    #[pyo3(signature = (path, dim, ranges=BTreeMap::new()))]
-    fn new(py: Python<'_>, path: PathBuf, dim: &str, ranges: BTreeMap<String, (u64, u64)>) -> PyResult<Self> {
+    #[pyo3(signature = (path, dim=None, ranges=BTreeMap::new()))]
+    fn new(py: Python<'_>, path: PathBuf, dim: Option<&str>, ranges: BTreeMap<String, (u64, u64)>) -> PyResult<Self> {
         let found = py.detach(|| IndependentBatch::open(&path, dim, &ranges));
         let found = found.map_err(raised)?;
-        Ok(Self { path, found })
+        Ok(Self { found })
+    }
+
+    /// The name of the dimension that is the batch.
+    #[getter]
+    fn dim(&self) -> &str {
+        self.found.dim()
     }
 
     /// By input the axis that is the batch.
@@ -49,7 +55,7 @@ impl Batch {
         threads: u32,
     ) -> PyResult<Option<(String, String)>> {
         let parts: Vec<_> = parts.into_iter().map(|(begin, end)| begin..end).collect();
-        let found = py.detach(|| self.found.other_bits(&self.path, &dims, &parts, threads));
+        let found = py.detach(|| self.found.other_bits(&dims, &parts, threads));
         found.map_err(raised)
     }
 }

@@ -42,7 +42,7 @@ impl File {
     }
 
     fn batch(&self) -> Result<IndependentBatch, String> {
-        IndependentBatch::open(&self.path, "batch", &BTreeMap::new()).map_err(|error| error.to_string())
+        IndependentBatch::open(&self.path, Some("batch"), &BTreeMap::new()).map_err(|error| error.to_string())
     }
 }
 
@@ -392,7 +392,7 @@ fn rows_of_packed_weights_keep_their_bits_and_lone_ones_may_not() {
     );
     let batch = file.batch().unwrap();
     let dims = BTreeMap::from([("batch".to_owned(), 64)]);
-    let other = |parts: &[std::ops::Range<u64>]| batch.other_bits(&file.path, &dims, parts, 4).unwrap();
+    let other = |parts: &[std::ops::Range<u64>]| batch.other_bits(&dims, parts, 4).unwrap();
     assert_eq!(other(&[0..32, 32..64]), None);
     assert_eq!(
         other(&[0..63, 63..64]),
@@ -406,6 +406,8 @@ fn a_dimension_that_is_not_there_is_told_with_those_that_are() {
         file.batch().map(|_| ()).unwrap_err(),
         "no input has an open dimension `batch`; there are n"
     );
+    let found = IndependentBatch::open(&file.path, None, &BTreeMap::new()).unwrap();
+    assert_eq!(found.dim(), "n");
     let inputs = [("x", tensor_type(INT64, "batch batch"))];
     let file = File::of(graph(&inputs, vec![node("Identity", &["x"], &["y"])], &["y"]));
     assert!(

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class SessionMemory:
-    """The memory of a session that follows a plan, as the library counted it. Sizes are in bytes; `None` stands for what
-    the library that lies beside the model does not count yet."""
+    """The memory of a session that follows a plan, as the library counted it. Sizes are in bytes; `None` stands for
+    what the library that lies beside the model does not count yet."""
 
     # In the order of `AllocationCounts`, which only ever grows at its end.
     runs: int

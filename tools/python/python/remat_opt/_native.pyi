@@ -31,12 +31,16 @@ class Batch:
     """A proof that a model computes every member of a batch by itself. Where that is not proved, `ValueError` with the
     sentence that says why not, and the op that it names."""
 
+    dim: str
+    """The name of the dimension that is the batch."""
     inputs: dict[str, int | None]
     """By input the axis that is the batch."""
     outputs: dict[str, int | None]
     """By output the axis that is the batch; without one the output is the same whatever the batch."""
 
-    def __init__(self, path: str | PathLike[str], dim: str, ranges: Mapping[str, tuple[int, int]] = ...) -> None: ...
+    def __init__(
+        self, path: str | PathLike[str], dim: str | None = None, ranges: Mapping[str, tuple[int, int]] = ...
+    ) -> None: ...
     def other_bits(
         self, dims: Mapping[str, int], parts: Sequence[tuple[int, int]], threads: int
     ) -> tuple[str, str] | None:

@@ -1,12 +1,14 @@
-"""Requests in parts of their batch: what a run takes by the plan of memory, and where it is cut so that it takes no more
-than a limit."""
+"""Requests in parts of their batch: what a run takes by the plan of memory, and where it is cut so that it takes no
+more than a limit."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import dataclasses
 import os
 import pathlib
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,6 +37,35 @@ class Run:
     """Arrays by input in, arrays of the outputs out."""
 
 
+class Proof:
+    """That a model computes every member of its batch by itself, or why that is not known."""
+
+    def __init__(self, model: pathlib.Path, plans: _native.ArenaPlans, dim: str | None) -> None:
+        self._model = model
+        self._ranges = {name: (least, most) for name, least, most in plans.dims if name != _THREADS}
+        self._dim = dim
+        self._lock = threading.Lock()
+        self._found = self._look()
+
+    def of(self, members: int) -> _native.Batch | tuple[str, str | None]:
+        """A proof for so many members, or why there is none and the op that it is about."""
+        with self._lock:
+            if isinstance(self._found, _native.Batch) and members > self._ranges[self._found.dim][1]:
+                self._ranges[self._found.dim] = (1, members)
+                self._found = self._look()
+            return self._found
+
+    def _look(self) -> _native.Batch | tuple[str, str | None]:
+        try:
+            found = _native.Batch(self._model, self._dim, self._ranges)
+            self._ranges.setdefault(found.dim, (1, 1))
+            return found
+        except ValueError as error:
+            return (error.args[0], error.args[1]) if len(error.args) == 2 else (str(error), None)
+        finally:
+            _give_back()
+
+
 class Parts:
     """How the requests of a session are run within a limit."""
 
@@ -44,12 +75,13 @@ class Parts:
         *,
         model: pathlib.Path,
         plans: _native.ArenaPlans,
+        proof: Proof,
         limit: int,
         batch: str | None,
         threads: int,
     ) -> None:
-        self._model = model
         self._plans = plans
+        self._proved = proof
         self._limit = limit
         self._threads = threads or os.cpu_count() or 1
         self._inputs = {
@@ -65,10 +97,9 @@ class Parts:
         # The first axis of the first input that leaves one open, unless the caller knows better.
         firsts = (dims[0] for dims in self._inputs.values() if dims)
         self._dim = batch or next((name for name in firsts if name is not None), None)
+        # A plan for one size of the batch alone does not say more of any other.
+        self._most = next((most for name, _, most in plans.dims if name == self._dim), sys.maxsize)
         self._lock = threading.Lock()
-        self._proved: _native.Batch | tuple[str, str | None] | None = None
-        # For so many members it is proved that they are independent.
-        self._most_members = max((most for name, _, most in plans.dims if name == self._dim), default=1)
         self._needed: dict[tuple[tuple[str, int], ...], int | None] = {}
         self._judged: set[tuple[Any, ...]] = set()
         self._has_warned = False
@@ -84,12 +115,14 @@ class Parts:
         dims = self._dims(feed)
         if dims is None:
             return list(run.whole(feed))
-        if self._fits(dims):
+        dim = self._dim or ""
+        members = dims.get(dim, 1)
+        fits = self._fits(dims)
+        # The plan says nothing of more members than it is for.
+        if fits and (members <= self._most or isinstance(self._proved.of(members), tuple)):
             with self._room(dims):
                 return [run.owned(result) for result in run.whole(feed)]
         batch = self._proof(dims)
-        dim = self._dim or ""
-        members = dims[dim]
         parts = self._divided(dims, members)
         if parts is None:
             raise self._refused(dims, "one member of the batch takes more", self._bytes({**dims, dim: 1}))
@@ -149,7 +182,7 @@ class Parts:
         """As few parts as fit, of about the same size."""
 
         def fits(size: int) -> bool:
-            return size == 0 or self._fits({**dims, self._dim or "": size})
+            return size == 0 or (size <= self._most and self._fits({**dims, self._dim or "": size}))
 
         most, above = 0, members
         while above - most > 1:
@@ -170,23 +203,11 @@ class Parts:
             raise self._refused(dims, "no input has an open dimension along which it can be divided", None)
         if dims[self._dim] < 2:
             raise self._refused(dims, "one member of the batch takes more", None)
-        with self._lock:
-            if self._proved is None or dims[self._dim] > self._most_members:
-                self._most_members = max(dims[self._dim], self._most_members)
-                self._proved = self._prove(self._dim)
-        if isinstance(self._proved, tuple):
-            why, op = self._proved
+        found = self._proved.of(dims[self._dim])
+        if isinstance(found, tuple):
+            why, op = found
             raise self._refused(dims, f"it cannot be divided along `{self._dim}`: {why}", None, op)
-        return self._proved
-
-    def _prove(self, dim: str) -> _native.Batch | tuple[str, str | None]:
-        """A proof, or why there is none and the op that it is about."""
-        ranges = {name: (least, most) for name, least, most in self._plans.dims if name != _THREADS}
-        ranges[dim] = (1, self._most_members)
-        try:
-            return _native.Batch(self._model, dim, ranges)
-        except ValueError as error:
-            return (error.args[0], error.args[1]) if len(error.args) == 2 else (str(error), None)
+        return found
 
     def _refused(self, dims: Mapping[str, int], why: str, need: int | None, op: str | None = None) -> ModelError:
         need = need or self._bytes(dims)
@@ -207,7 +228,11 @@ class Parts:
             if self._has_warned or key in self._judged:
                 return
             self._judged.add(key)
-        op = batch.other_bits(dims, parts, self._threads)
+        try:
+            op = batch.other_bits(dims, parts, self._threads)
+        except ValueError:
+            # It is none that the model takes, which the runtime says better.
+            return
         if op is None:
             return
         with self._lock:
@@ -252,6 +277,12 @@ def _part(array: Any, axis: int | None, begin: int, end: int) -> Any:
     import numpy
 
     return array if axis is None else numpy.ascontiguousarray(array[_rows(axis, begin, end)])
+
+
+def _give_back() -> None:
+    """What was read of the model goes back to the system, where the C library can do that."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _rows(axis: int, begin: int, end: int) -> tuple[slice, ...]:

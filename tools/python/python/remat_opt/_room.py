@@ -1,5 +1,5 @@
-"""Room for runs: the bytes that those of this process may take together. A run enters when there is room for what it takes by
-the plan, and leaves when its outputs are out of the block."""
+"""Room for runs: the bytes that those of this process may take together. A run enters when there is room for what it
+takes by the plan, and leaves when its outputs are out of the block."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def _inference(
     memory: Size | None,
     batch: str | None,
 ) -> Session:
-    from ._parts import Parts
+    from ._parts import Parts, Proof
     from ._runtime import Session
 
     if obeyed is None:
@@ -138,8 +138,16 @@ def _inference(
     plans, counts = obeyed
     if memory is None:
         return Session(path, options, providers, keywords, counts)
+    # Before the session has its weights: then the model is in memory once at a time.
+    proof = Proof(path, plans, batch)
     limit = functools.partial(
-        Parts, model=path, plans=plans, limit=_bytes(memory), batch=batch, threads=options.intra_op_num_threads
+        Parts,
+        model=path,
+        plans=plans,
+        proof=proof,
+        limit=_bytes(memory),
+        batch=batch,
+        threads=options.intra_op_num_threads,
     )
     return Session(path, options, providers, keywords, counts, limit)
 
