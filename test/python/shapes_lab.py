@@ -53,7 +53,7 @@ def detector(path):
         head = b.op("Conv", [h, b.weight(f"head{level}", 4, out, 1, 1)], f"b{level}")
         levels.append(b.op("Reshape", [head, b.constant(f"flat{level}", np.array([0, 4, -1]))], f"f{level}"))
     every = b.op("ReduceMax", [b.op("Concat", levels, "all", axis=2)], "scores", axes=[1], keepdims=0)
-    b.op("TopK", [every, b.constant("count", np.array([20]))], ["best", "places"], axis=1)
+    b.several("TopK", [every, b.constant("count", np.array([20]))], ["best", "places"], "top", axis=1)
     return b.save(path)
 
 

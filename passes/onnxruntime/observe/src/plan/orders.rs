@@ -14,7 +14,7 @@ use remat_solve::SolveControl;
 use crate::error::ArenaPlanError;
 
 /// Longest time to place the buffers of a shape.
-const PLACING: Duration = Duration::from_secs(3);
+const PLACING: Duration = Duration::from_secs(1);
 /// Most orders of a plan, and most shapes that are placed for them.
 const MOST_ORDERS: usize = 4;
 const MOST_PLACED: usize = 6;
@@ -108,23 +108,19 @@ fn order(
     shape: &Shape,
     control: &SolveControl<'_>,
 ) -> Result<Vec<usize>, ArenaPlanError> {
+    let load = shape.load_bytes(&Plans::new(file));
+    let height = |offsets: &[u64]| {
+        let ends = offsets.iter().zip(shape.sizes()).map(|(offset, size)| offset + size);
+        ends.max().unwrap_or(0)
+    };
     // Outputs at the start let the rest of the block go back to the system while they are held.
     let stacked = offsets(file, place, shape, true, control).ok();
     let found = match stacked {
-        Some((offsets, true)) => offsets,
+        Some(stacked) if height(&stacked) <= load + load / WASTE => stacked,
         stacked => {
-            let height = |offsets: &[u64]| {
-                offsets
-                    .iter()
-                    .zip(shape.sizes())
-                    .map(|(offset, size)| offset + size)
-                    .max()
-            };
-            let (free, _) = offsets(file, place, shape, false, control)?;
-            stacked
-                .map(|(offsets, _)| offsets)
-                .filter(|stacked| height(stacked) <= height(&free))
-                .unwrap_or(free)
+            let free = offsets(file, place, shape, false, control)?;
+            let is_lower = |stacked: &Vec<u64>| height(stacked) <= height(&free);
+            stacked.filter(is_lower).unwrap_or(free)
         }
     };
     let mut order: Vec<usize> = (0..found.len()).collect();
@@ -132,7 +128,7 @@ fn order(
     Ok(order)
 }
 
-/// The offset of every buffer, with outputs at the start of the block or wherever they make it lower, and whether no block is lower. Those that
+/// The offset of every buffer, with outputs at the start of the block or wherever they make it lower. Those that
 /// come first by plan get the lowest offsets in the order of their allocation.
 fn offsets(
     file: &ArenaPlanFile,
@@ -140,9 +136,9 @@ fn offsets(
     shape: &Shape,
     stacks: bool,
     control: &SolveControl<'_>,
-) -> Result<(Vec<u64>, bool), ArenaPlanError> {
+) -> Result<Vec<u64>, ArenaPlanError> {
     let Some(plan) = file.plans.get(place) else {
-        return Ok((Vec::new(), true));
+        return Ok(Vec::new());
     };
     let first = first_offsets(file, place, shape);
     let mut top = 0;
@@ -169,23 +165,15 @@ fn offsets(
     (limited.cancel, limited.deadline) = (control.cancel, control.deadline.map(no_sooner));
     limited = limited.at_most(Some(PLACING));
     let placed = remat::place_buffers(&buffers, &Blocks::Lowest, &limited)?;
-    let height = placed
-        .figures
-        .as_ref()
-        .map_or(0, remat::verify::PlacementFigures::height);
-    let is_lowest = placed.outcome.certificate.bound >= height;
     let places = placed
         .outcome
         .placement
         .map(|placement| placement.places)
         .unwrap_or_default();
-    Ok((
-        places
-            .iter()
-            .map(|place| place.map_or(0, |place| place.offset))
-            .collect(),
-        is_lowest,
-    ))
+    Ok(places
+        .iter()
+        .map(|place| place.map_or(0, |place| place.offset))
+        .collect())
 }
 
 /// A deadline that leaves time to place buffers by the plain heuristics.
