@@ -8,6 +8,9 @@ use std::cmp::Reverse;
 
 use crate::plan::{ALIGNMENT, ArenaPlan};
 
+/// Share of what is live at one time, as a divisor, by which a block may be larger without another order being tried.
+const CLOSE: u64 = 128;
+
 /// What does not depend on the sizes.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Layout {
@@ -90,32 +93,29 @@ impl Layout {
     /// The lowest block that is found for buffers of these sizes, of which some lie where they lie.
     pub(crate) fn place(&self, sizes: &[u64], pinned: &[(usize, u64)]) -> Placed {
         let load = self.load(sizes);
-        let mut best: Option<Placed> = None;
+        let mut best = None;
+        let most = |best: &Option<Placed>| best.as_ref().map_or(u64::MAX, |best| best.block_bytes);
         for order in &self.orders {
-            let found = self.in_order(sizes, pinned, order);
-            if best.as_ref().is_none_or(|best| found.block_bytes < best.block_bytes) {
-                best = Some(found);
-            }
-            if best.as_ref().is_some_and(|best| best.block_bytes <= load) {
+            best = self.in_order(sizes, pinned, order, most(&best)).or(best);
+            if most(&best) <= load + load / CLOSE {
                 return best.unwrap_or_default();
             }
         }
-        let Some(order) = self.orders.first() else {
-            return Placed {
-                offsets: vec![None; self.lives.len()],
-                block_bytes: 0,
-            };
-        };
-        let mut by_size = order.clone();
-        if let Some(later) = by_size.get_mut(self.first..) {
-            later.sort_by_key(|&place| (Reverse(aligned(sizes, place)), place));
+        if let Some(order) = self.orders.first() {
+            let mut by_size = order.clone();
+            if let Some(later) = by_size.get_mut(self.first..) {
+                later.sort_by_key(|&place| (Reverse(aligned(sizes, place)), place));
+            }
+            best = self.in_order(sizes, pinned, &by_size, most(&best)).or(best);
         }
-        let found = self.in_order(sizes, pinned, &by_size);
-        best.filter(|best| best.block_bytes <= found.block_bytes)
-            .unwrap_or(found)
+        best.unwrap_or_else(|| Placed {
+            offsets: vec![None; self.lives.len()],
+            block_bytes: 0,
+        })
     }
 
-    fn in_order(&self, sizes: &[u64], pinned: &[(usize, u64)], order: &[usize]) -> Placed {
+    /// The block in which buffers get the lowest free offset in this order; `None` where it is no lower than another one.
+    fn in_order(&self, sizes: &[u64], pinned: &[(usize, u64)], order: &[usize], than: u64) -> Option<Placed> {
         // By offset.
         let mut taken: Vec<Taken> = Vec::with_capacity(order.len());
         let mut placed = Placed {
@@ -124,19 +124,17 @@ impl Layout {
         };
         let mut put = |taken: &mut Vec<Taken>, place: usize, offset: u64, bytes: u64| {
             let at = taken.partition_point(|other| other.offset <= offset);
-            taken.insert(
-                at,
-                Taken {
-                    offset,
-                    end: offset.saturating_add(bytes),
-                    life: self.lives[place],
-                },
-            );
+            let end = offset.saturating_add(bytes);
+            let life = self.lives[place];
+            taken.insert(at, Taken { offset, end, life });
             placed.offsets[place] = Some(offset);
-            placed.block_bytes = placed.block_bytes.max(offset.saturating_add(bytes));
+            placed.block_bytes = placed.block_bytes.max(end);
+            placed.block_bytes < than
         };
         for &(place, offset) in pinned {
-            put(&mut taken, place, offset, aligned(sizes, place));
+            if !put(&mut taken, place, offset, aligned(sizes, place)) {
+                return None;
+            }
         }
         for &place in order {
             let bytes = aligned(sizes, place);
@@ -153,9 +151,11 @@ impl Layout {
                     offset = offset.max(other.end);
                 }
             }
-            put(&mut taken, place, offset, bytes);
+            if !put(&mut taken, place, offset, bytes) {
+                return None;
+            }
         }
-        placed
+        Some(placed)
     }
 }
 
