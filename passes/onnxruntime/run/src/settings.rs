@@ -144,7 +144,7 @@ pub struct PairOptions {
 /// At which shapes runs are recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RecordOptions {
-    /// Sizes of the dimensions that the model leaves open; [`complete_ranges`] says those of others.
+    /// Sizes of the dimensions that the model leaves open; [`complete_ranges`](crate::complete_ranges) says those of others.
     pub ranges: Ranges,
     /// Whether runs of more shapes are recorded than of that of the settings, and others.
     pub walks: bool,
