@@ -17,7 +17,7 @@ pub(crate) struct ShapeArgs {
     /// Sizes of symbolic dimensions in runs: `batch=1..64,sequence=1..512`, `height=64..1024:32`, `batch=1,4,8`.
     ///
     /// One file serves all of them. It is planned for the largest, unless `--dim` or `--weights` says otherwise.
-    #[arg(long, value_name = "NAME=SIZES,..", help_heading = INPUT)]
+    #[arg(long, value_name = "NAME=SIZES,..", help_heading = INPUT, hide_short_help = true)]
     shapes: Option<Ranges>,
     /// Shapes that were seen in runs, and how often: lines `batch=4,sequence=128 17`.
     ///
