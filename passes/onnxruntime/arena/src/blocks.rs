@@ -458,7 +458,16 @@ impl<M: Memory> Blocks<M> {
         }
         let run = self.figures.runs + 1;
         let chosen = mine.filter(|base| self.blocks.get(base).is_some_and(|block| block.live.is_empty()));
-        let chosen = chosen.or_else(|| self.idle()).or_else(|| self.map(&cursor));
+        let chosen = chosen.or_else(|| self.idle());
+        // One that was mapped for a smaller run makes room for another.
+        let is_small = |base: &usize| {
+            let block = self.blocks.get(base);
+            block.is_some_and(|block| block.bytes < cursor.block_bytes())
+        };
+        let small = chosen.filter(is_small);
+        small.iter().for_each(|&base| self.unmap(base));
+        let mine = mine.filter(|&mine| small != Some(mine));
+        let chosen = chosen.filter(|_| small.is_none()).or_else(|| self.map(&cursor));
         // Without another block, what is live in this one stays, and buffers that need its bytes go elsewhere.
         let chosen = chosen.or(mine)?;
         if let Some(mine) = mine.filter(|&mine| mine != chosen)

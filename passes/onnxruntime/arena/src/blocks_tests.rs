@@ -30,6 +30,19 @@ fn every_buffer_of_every_run_gets_its_offset_in_one_block() {
 }
 
 #[test]
+fn a_block_that_is_too_small_for_a_run_makes_room_for_another() {
+    let (little, large) = (plan(vec![buffer(64, 0..1, 0)]), plan(vec![buffer(640, 0..1, 0)]));
+    let mut session = Session::new(&[little.clone(), large.clone()]);
+    session.memory.notes().room = Some(100);
+    session.run(1, &little);
+    session.memory.notes().room = None;
+    session.run(1, &large);
+    session.run(1, &little);
+    let figures = session.blocks.figures();
+    assert_eq!((figures.placed, figures.refused, figures.blocks), (3, 0, 1));
+}
+
+#[test]
 fn a_run_is_expected_to_use_the_block_of_its_own_plan() {
     let (little, large) = (plan(vec![buffer(64, 0..1, 0)]), plan(vec![buffer(640, 0..1, 0)]));
     for (first, expected) in [(&little, 64), (&large, 640)] {

@@ -24,6 +24,8 @@ pub(crate) struct Noted(pub(crate) Arc<Mutex<Notes>>);
 pub(crate) struct Notes {
     mapped: BTreeMap<usize, usize>,
     maps: usize,
+    /// The largest mapping that there is room for, where that is limited.
+    pub(crate) room: Option<usize>,
     /// How far mappings are about to be used, whenever that was said.
     pub(crate) expected: Vec<usize>,
     forgotten: Vec<Range<usize>>,
@@ -38,6 +40,9 @@ impl Noted {
 impl Memory for Noted {
     fn map(&self, bytes: usize) -> Option<usize> {
         let mut notes = self.notes();
+        if notes.room.is_some_and(|room| bytes > room) {
+            return None;
+        }
         notes.maps += 1;
         let base = notes.maps * GAP;
         assert!(bytes <= GAP);

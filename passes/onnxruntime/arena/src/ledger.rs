@@ -52,6 +52,24 @@ pub(crate) struct Request {
     pub(crate) enters: bool,
 }
 
+#[cfg(test)]
+impl Request {
+    /// That of a run that begins and waits, and whose need is known.
+    pub(crate) fn whole(thread: Thread, bytes: u64, limit: u64) -> Self {
+        Self {
+            thread,
+            bytes,
+            rather: bytes,
+            stage: Stage::Known,
+            need: bytes,
+            limit,
+            waits: true,
+            begins: true,
+            enters: true,
+        }
+    }
+}
+
 /// What is answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {

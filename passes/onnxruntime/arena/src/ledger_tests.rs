@@ -4,25 +4,11 @@ use proptest::prelude::*;
 
 use crate::ledger::{Ledger, Request, Stage, Thread, Ticket, Verdict};
 
-fn request(thread: Thread, bytes: u64, limit: u64) -> Request {
-    Request {
-        thread,
-        bytes,
-        rather: bytes,
-        stage: Stage::Known,
-        need: bytes,
-        limit,
-        waits: true,
-        begins: true,
-        enters: true,
-    }
-}
-
 fn growth(thread: Thread, bytes: u64, limit: u64) -> Request {
     Request {
         begins: false,
         enters: false,
-        ..request(thread, bytes, limit)
+        ..Request::whole(thread, bytes, limit)
     }
 }
 
@@ -33,11 +19,11 @@ fn granted(ledger: &mut Ledger, request: Request) {
 #[test]
 fn a_small_run_does_not_overtake_a_large_one_that_waits() {
     let mut ledger = Ledger::default();
-    granted(&mut ledger, request(1, 60, 100));
-    assert_eq!(ledger.ask(request(2, 80, 100)), None);
-    let large = ledger.join(request(2, 80, 100));
-    assert_eq!(ledger.ask(request(3, 10, 100)), None);
-    let small = ledger.join(request(3, 10, 100));
+    granted(&mut ledger, Request::whole(1, 60, 100));
+    assert_eq!(ledger.ask(Request::whole(2, 80, 100)), None);
+    let large = ledger.join(Request::whole(2, 80, 100));
+    assert_eq!(ledger.ask(Request::whole(3, 10, 100)), None);
+    let small = ledger.join(Request::whole(3, 10, 100));
     assert_eq!((ledger.fetch(large), ledger.fetch(small)), (None, None));
     ledger.leave(1, 60);
     assert_eq!(ledger.fetch(large), Some(Verdict::Granted(80)));
@@ -48,16 +34,16 @@ fn a_small_run_does_not_overtake_a_large_one_that_waits() {
 #[test]
 fn a_run_that_never_fits_is_refused_at_once() {
     let mut ledger = Ledger::default();
-    granted(&mut ledger, request(1, 60, 100));
-    assert_eq!(ledger.ask(request(2, 101, 100)), Some(Verdict::Refused(60)));
+    granted(&mut ledger, Request::whole(1, 60, 100));
+    assert_eq!(ledger.ask(Request::whole(2, 101, 100)), Some(Verdict::Refused(60)));
 }
 
 #[test]
 fn a_run_that_grows_comes_before_those_that_begin_and_two_do_not_wait_for_each_other() {
     let mut ledger = Ledger::default();
-    granted(&mut ledger, request(1, 40, 100));
-    granted(&mut ledger, request(2, 40, 100));
-    let begins = ledger.join(request(3, 30, 100));
+    granted(&mut ledger, Request::whole(1, 40, 100));
+    granted(&mut ledger, Request::whole(2, 40, 100));
+    let begins = ledger.join(Request::whole(3, 30, 100));
     granted(&mut ledger, growth(1, 10, 100));
     let first = ledger.join(growth(1, 30, 100));
     assert_eq!(ledger.fetch(first), None, "the second run goes on");
@@ -74,12 +60,12 @@ fn a_run_that_grows_comes_before_those_that_begin_and_two_do_not_wait_for_each_o
 #[test]
 fn nobody_waits_for_bytes_that_no_run_gives_back() {
     let mut ledger = Ledger::default();
-    granted(&mut ledger, request(1, 60, 100));
+    granted(&mut ledger, Request::whole(1, 60, 100));
     // Its outputs are held.
     ledger.leave(1, 20);
-    let large = ledger.join(request(2, 70, 100));
+    let large = ledger.join(Request::whole(2, 70, 100));
     assert_eq!(ledger.fetch(large), Some(Verdict::Refused(40)));
-    granted(&mut ledger, request(2, 60, 100));
+    granted(&mut ledger, Request::whole(2, 60, 100));
 }
 
 #[test]
@@ -88,12 +74,12 @@ fn a_run_that_does_not_wait_is_refused_but_waits_for_a_need_that_is_about_to_be_
     let early = Request {
         rather: 90,
         stage: Stage::Early,
-        ..request(1, 5, 100)
+        ..Request::whole(1, 5, 100)
     };
     assert_eq!(ledger.ask(early), Some(Verdict::Granted(90)));
     let impatient = Request {
         waits: false,
-        ..request(2, 30, 100)
+        ..Request::whole(2, 30, 100)
     };
     assert_eq!(ledger.ask(impatient), None);
     let ticket = ledger.join(impatient);
@@ -103,7 +89,7 @@ fn a_run_that_does_not_wait_is_refused_but_waits_for_a_need_that_is_about_to_be_
     assert_eq!(ledger.fetch(ticket), Some(Verdict::Granted(30)));
     let other = Request {
         waits: false,
-        ..request(3, 31, 100)
+        ..Request::whole(3, 31, 100)
     };
     let ticket = ledger.join(other);
     assert_eq!(ledger.fetch(ticket), Some(Verdict::Refused(70)));
@@ -115,9 +101,9 @@ fn of_runs_whose_need_is_not_known_one_is_let_in_where_the_most_does_not_fit() {
     let early = |thread| Request {
         rather: 100,
         stage: Stage::Early,
-        ..request(thread, 5, 100)
+        ..Request::whole(thread, 5, 100)
     };
-    granted(&mut ledger, request(9, 10, 100));
+    granted(&mut ledger, Request::whole(9, 10, 100));
     granted(&mut ledger, early(1));
     assert_eq!(ledger.ask(early(2)), None);
     let second = ledger.join(early(2));
@@ -223,7 +209,7 @@ impl World {
         let bare = Request {
             need: run.need,
             waits: run.waits,
-            ..request(actor.thread, 0, self.limit)
+            ..Request::whole(actor.thread, 0, self.limit)
         };
         let asks = match (actor.step, run.early) {
             (0, Some(early)) => Request {

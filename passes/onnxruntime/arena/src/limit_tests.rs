@@ -3,7 +3,7 @@
 use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
 use loom::thread;
 
-use crate::ledger::{Ledger, Request, Stage, Thread, Verdict};
+use crate::ledger::{Ledger, Request, Thread, Verdict};
 use crate::limit::{Limit, Monitor};
 
 /// A lock and a condition of the checker.
@@ -32,17 +32,7 @@ impl Monitor for Checked {
 const LIMIT: u64 = 100;
 
 fn request(thread: Thread, bytes: u64) -> Request {
-    Request {
-        thread,
-        bytes,
-        rather: bytes,
-        stage: Stage::Known,
-        need: bytes,
-        limit: LIMIT,
-        waits: true,
-        begins: true,
-        enters: true,
-    }
+    Request::whole(thread, bytes, LIMIT)
 }
 
 /// A run of a thread that needs these bytes, one after the other; whether it got them.
