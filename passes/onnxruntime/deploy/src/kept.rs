@@ -229,13 +229,15 @@ impl KnownFile {
         Ok(is_lower.unwrap_or(true))
     }
 
-    /// Whether its buffers in one block take clearly less than the original model makes the process grow in a default session.
+    /// Whether its buffers in one block take clearly less than the original model makes the process grow in a default session, whatever the
+    /// inputs.
     pub(crate) fn is_less_in_one_block(&self) -> bool {
         let Some(check) = &self.check else { return false };
         let [_, original] = check.before.growth();
         let most = original.first.max(original.later);
-        most.zip(check.after.arena_off)
-            .is_some_and(|(most, buffers)| buffers + buffers / BLOCK_SHARE + BLOCK_BYTES <= most)
+        let is_less = |(most, buffers): (u64, u64)| buffers + buffers / BLOCK_SHARE + BLOCK_BYTES <= most;
+        let is_left_to_data = data_decides(&self.opened().model, self.planned.prediction.peak_bytes);
+        !is_left_to_data && most.zip(check.after.arena_off).is_some_and(is_less)
     }
 
     /// Whether a further measurement says something of it.

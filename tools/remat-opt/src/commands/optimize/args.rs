@@ -161,7 +161,7 @@ pub(crate) struct TargetArgs {
     pub(super) level: OptimizationLevel,
     /// Write a file even if none takes less memory than the original model, or none keeps the budget.
     ///
-    /// Without this option nothing is written in these cases, and the report says so. A forced file may take more than the original; if it
+    /// Without this option nothing is written in these cases, unless a plan of memory gains something, and the report says so. A forced file may take more than the original; if it
     /// exceeds the budget, the exit status is still 1.
     #[arg(long, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) force: bool,
