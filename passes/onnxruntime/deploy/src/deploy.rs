@@ -383,7 +383,9 @@ impl<'c, 'a> Deploying<'c, 'a> {
         }
         let is_written = match file.first_broken(context)? {
             None => {
-                request.writes_anyway() || file.gains(context)? || request.plans_memory && file.is_less_in_one_block()
+                request.writes_anyway()
+                    || file.gains(context)?
+                    || request.plans_memory && file.is_less_in_one_block(context)?
             }
             Some(Rejection::OverBudget { .. }) => request.force,
             Some(_) => false,

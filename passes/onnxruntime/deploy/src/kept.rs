@@ -231,13 +231,27 @@ impl KnownFile {
 
     /// Whether its buffers in one block take clearly less than the original model makes the process grow in a default session, whatever the
     /// inputs.
-    pub(crate) fn is_less_in_one_block(&self) -> bool {
-        let Some(check) = &self.check else { return false };
-        let [_, original] = check.before.growth();
-        let most = original.first.max(original.later);
-        let is_less = |(most, buffers): (u64, u64)| buffers + buffers / BLOCK_SHARE + BLOCK_BYTES <= most;
-        let is_left_to_data = data_decides(&self.opened().model, self.planned.prediction.peak_bytes);
-        !is_left_to_data && most.zip(check.after.arena_off).is_some_and(is_less)
+    ///
+    /// # Errors
+    /// As [`Self::broken`].
+    pub(crate) fn is_less_in_one_block(&self, context: &Context<'_, '_>) -> Result<bool, DeployError> {
+        let prediction = &self.planned.prediction;
+        if data_decides(&self.opened().model, prediction.peak_bytes) {
+            return Ok(false);
+        }
+        let check = self.check.as_ref();
+        let growth = check.map(|check| check.before.growth()[1]);
+        let original = match growth.and_then(|growth| growth.first.max(growth.later)) {
+            Some(measured) => measured,
+            None => {
+                let task = self.candidate.task(context, false);
+                let before = task.without_plan()?;
+                before.arena_bytes.max(before.arena_steady_bytes)
+            }
+        };
+        let buffers = check.and_then(|check| check.after.arena_off);
+        let buffers = buffers.unwrap_or(prediction.peak_bytes);
+        Ok(buffers + buffers / BLOCK_SHARE + BLOCK_BYTES <= original)
     }
 
     /// Whether a further measurement says something of it.

@@ -35,7 +35,7 @@ const SEED: u64 = 0;
 pub(crate) const LIBRARY_NAME: &str = "libremat_arena.so";
 /// Numbers of threads within a node with which runs are recorded besides one, and more of them where sizes depend on it.
 const THREAD_COUNTS: [u64; 2] = [2, 8];
-const MORE_THREAD_COUNTS: [u64; 3] = [3, 4, 16];
+const MORE_THREAD_COUNTS: [u64; 2] = [4, 16];
 /// The largest number of threads that is planned for, at least.
 const MOST_THREADS: u64 = 64;
 /// Shapes that are recorded however long they take.
@@ -54,8 +54,10 @@ const OTHER_SESSIONS: usize = 3;
 pub struct ArenaPlanRequest<'a> {
     /// The file that sessions load.
     pub model: &'a Path,
-    /// The model that the file was made of, whose bits it must have at every shape; absent where sums may be rounded otherwise.
-    pub original: Option<&'a Path>,
+    /// The model that the file was made of: what it takes in a default session is measured beside the file with its plan.
+    pub original: &'a Path,
+    /// Whether the file must have the bits of that model at every shape; else sums may be rounded otherwise.
+    pub keeps_bits: bool,
     /// Where the library goes; beside the model if it is not said.
     pub library: Option<&'a Path>,
     /// The level of the sessions.
@@ -292,7 +294,10 @@ impl Planner<'_> {
             arena_library: self.settings(1, Some(&self.tried)).arena_library,
         };
         let exact = self.without_library(1, SessionSettings::exact(self.request.level));
-        let base = self.request.original.unwrap_or(self.request.model);
+        let base = match self.request.keeps_bits {
+            true => self.request.original,
+            false => self.request.model,
+        };
         let compared = compare_sizes(&self.runner, (base, self.request.model), &exact, options)?;
         for found in &compared.compared {
             let dims = found.dims.clone();
@@ -394,7 +399,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Runs at the sizes of the settings, without the plan and with it: every buffer has to lie where it is planned.
+    /// Runs at the sizes of the settings: the original in a default session, and the file with the plan, in which every buffer has to lie where
+    /// it is planned.
     fn measured(
         &self,
         dims: BTreeMap<String, u64>,
@@ -407,11 +413,12 @@ impl Planner<'_> {
             seeds: vec![SEED],
             time: None,
         };
-        let exact = self.without_library(1, SessionSettings::exact(self.request.level));
-        let without = measure(&self.runner, self.request.model, &exact, &options)?;
+        let stock = self.without_library(1, SessionSettings::stock());
+        let original = measure(&self.runner, self.request.original, &stock, &options)?;
         let settings = self.settings(1, Some(&self.tried));
         let measured = measure(&self.runner, self.request.model, &settings, &options)?;
-        if let Some((_, output)) = without.first_difference(&measured) {
+        let difference = original.first_difference(&measured);
+        if let Some((_, output)) = difference.filter(|_| self.request.keeps_bits) {
             let (output, dims) = (output.to_owned(), dims);
             return Err(ArenaPlanError::OutputDiffers { output, dims });
         }
@@ -434,7 +441,9 @@ impl Planner<'_> {
             load_bytes: planned.map_or(0, |at| at.load_bytes),
             block_bytes: planned.map_or(0, |at| at.block_bytes),
             outside_bytes: of(&measured),
-            code_bytes: without.resident.map_or(0, |resident| resident.files),
+            code_bytes: original.resident.map_or(0, |resident| resident.files),
+            original_first_bytes: original.resident.map(|resident| resident.first),
+            original_later_bytes: original.resident.and_then(|resident| resident.later),
             resident_first_bytes: measured.resident.map(|resident| resident.first),
             resident_later_bytes: measured.resident.and_then(|resident| resident.later),
         })

@@ -152,6 +152,11 @@ fn with_arena_library(builder: SessionBuilder, settings: &SessionSettings) -> Re
         Some(plan) => ("remat.arena.plan", plan.to_string_lossy()),
         None => ("remat.arena.record", "1".into()),
     };
+    // Where runs are recorded with more threads than there are processors, they do not spin for each other.
+    let spins = if plan.is_some() { "1" } else { "0" };
+    let builder = builder
+        .with_config_entry("session.intra_op.allow_spinning", spins)
+        .map_err(result)?;
     // Errors come back as values.
     let silent = builder.with_config_entry("remat.arena.log", "4").map_err(result)?;
     let kept = if *keeps_pattern { "1" } else { "0" };

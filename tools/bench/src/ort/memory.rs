@@ -65,7 +65,8 @@ impl Memory {
         };
         let plan = ArenaPlanRequest {
             model: written,
-            original: Some(input),
+            original: input,
+            keeps_bits: true,
             library: None,
             level,
             dims: &load.dims,

@@ -63,8 +63,12 @@ pub struct ArenaMeasured {
     pub block_bytes: u64,
     /// Most bytes of the heap that a run takes beside it.
     pub outside_bytes: u64,
-    /// Bytes of files that a run reads into memory, the code of kernels for the most part, as measured without a plan.
+    /// Bytes of files that a run reads into memory, the code of kernels for the most part, as measured of the original.
     pub code_bytes: u64,
+    /// Growth of resident memory in the first run of the original in a default session, where the system says it.
+    pub original_first_bytes: Option<u64>,
+    /// The same in later runs.
+    pub original_later_bytes: Option<u64>,
     /// Growth of resident memory in the first run, where the system says it.
     pub resident_first_bytes: Option<u64>,
     /// The same in later runs.

@@ -85,16 +85,25 @@ impl Memory {
     /// A file for ONNX Runtime; the original takes `before` bytes as plans count it.
     pub(super) fn of_file(before: u64, found: &Deployment, session: Session<'_>) -> Self {
         let heap = Self::of_heap(before, found);
-        let Some(check) = &found.check else { return heap };
-        let [original_off, original] = check.before.growth();
-        let [off, stock] = check.after.growth();
+        let unknown = Growth {
+            first: None,
+            later: None,
+        };
+        let growth = found.check.as_ref();
+        let growth = growth.map(|check| (check.before.growth(), check.after.growth()));
+        let ([original_off, original], [off, stock]) = growth.unwrap_or(([unknown; 2], [unknown; 2]));
         let (of, before, after) = match session {
             Session { plan: Some(plan), .. } => {
                 let after = Growth {
                     first: plan.measured.resident_first_bytes,
                     later: plan.measured.resident_later_bytes,
                 };
-                (Measure::GrowthArenaPlan, original, after)
+                // Both were measured one after the other.
+                let before = Growth {
+                    first: plan.measured.original_first_bytes,
+                    later: plan.measured.original_later_bytes,
+                };
+                (Measure::GrowthArenaPlan, before, after)
             }
             Session {
                 settings: Some(settings),
@@ -126,7 +135,9 @@ impl Memory {
                 before_bytes,
                 after_bytes,
             }),
-            file_alone: original.most_beside(stock).filter(|_| session.plan.is_some()),
+            file_alone: (original.knows_later_runs_beside(stock) && session.plan.is_some())
+                .then(|| original.most_beside(stock))
+                .flatten(),
             buffers: Some(heap.most).filter(|_| heap.of == Measure::HeapMeasured),
             ..Self::of(of, most.before_bytes, most.after_bytes)
         }

@@ -438,10 +438,16 @@ fn deploy(
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
     let may_round = fission.is_some_and(|fission| fission.exactness == remat::fission::Exactness::Any);
-    let original = (!may_round).then_some(job.input);
     let written = written.filter(|_| found.is_written).zip(job.host.as_ref());
     let arena = match written.filter(|_| args.plans_memory()) {
-        Some((file, host)) => plan_memory(args, (&load, shapes), (file, original), host, expected(&model), &whole)?,
+        Some((file, host)) => plan_memory(
+            args,
+            (&load, shapes),
+            (file, job.input, !may_round),
+            host,
+            expected(&model),
+            &whole,
+        )?,
         None => Err(String::new()),
     };
     if let Some((file, _)) = written.filter(|_| arena.is_err()) {

@@ -27,7 +27,7 @@ pub(super) fn memory_limits(expected: Duration) -> ChildLimits<'static> {
 pub(super) fn plan_memory(
     args: &OptimizeArgs,
     (load, shapes): (&LoadOptions, &Shapes),
-    (written, original): (&Path, Option<&Path>),
+    (written, original, keeps_bits): (&Path, &Path, bool),
     host: &Host,
     expected: Duration,
     control: &SolveControl<'_>,
@@ -35,6 +35,7 @@ pub(super) fn plan_memory(
     let request = ArenaPlanRequest {
         model: written,
         original,
+        keeps_bits,
         library: args.target.arena_library.as_deref(),
         level: args.target.level,
         dims: &load.dims,
