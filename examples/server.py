@@ -200,7 +200,7 @@ def main():
         planned = pathlib.Path(folder) / "planned.onnx"
         made = remat_opt.optimize(args.model, "none", output=planned, shapes=ranges)
         # Unless told otherwise, what the largest request takes: all of them fit, and run together where they do.
-        args.memory = args.memory or str(made.report["arena_plan"]["peak_bound_bytes"])
+        args.memory = args.memory or str(made.report["range"]["peak_bound_bytes"])
         stock, _ = under_load("stock", args.model, args)
         seen, counted = under_load("planned", planned, args)
     curves = {"stock": stock, "planned": seen}

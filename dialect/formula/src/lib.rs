@@ -8,16 +8,25 @@
 //! | `names` | formulas in the names of their variables |
 //! | `fit` | formulas for numbers that are known for some sizes |
 //! | `ranges` | ranges of sizes, as a user states them |
+//! | `shapes` | the shapes of ranges: all, corners, and random ones |
+//! | `parts` | parts of a range, halved until a bound is tight |
+//! | `within` | what all shapes take at most, and in which of them a budget holds |
 
 mod arithmetic;
 mod fit;
 mod formula;
 mod names;
+mod parts;
 mod ranges;
+mod shapes;
 mod variables;
+mod within;
 
 pub use fit::Fit;
 pub use formula::{Derived, Formula, Interval, MOST_VARIABLES, OpenDim, intervals, values};
 pub use names::Names;
+pub use parts::{Bound, Part, parts};
 pub use ranges::{Range, Ranges, RangesError};
+pub use shapes::Shape;
 pub use variables::Variables;
+pub use within::{PeakBound, Proof, Within};

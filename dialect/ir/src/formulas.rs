@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use remat_formula::{Formula, Variables};
+use remat_formula::{Formula, Interval, Variables};
+use thiserror::Error;
 
 use crate::{Dim, TensorId, ValueType};
 
@@ -18,6 +19,28 @@ pub struct Formulas {
     pub given: Vec<u64>,
     /// By tensor that has dimensions that may have other sizes: its dimensions, as far as they follow from the open ones.
     pub shapes: BTreeMap<TensorId, Vec<Option<Formula>>>,
+}
+
+/// Why a graph has no sizes for other sizes of its open dimensions.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum NoFormula {
+    /// It leaves no dimension open, or was not read with a size for each.
+    #[error("the model leaves no dimension open")]
+    Graph,
+    /// Another number of dimensions is open.
+    #[error("{wanted} dimensions are open, and sizes of {given} are given")]
+    Dims {
+        /// How many are open.
+        wanted: usize,
+        /// Of how many sizes are given.
+        given: usize,
+    },
+    /// What a tensor takes does not follow from the open dimensions, or is beyond all numbers.
+    #[error("the size of `{0}` does not follow from the open dimensions")]
+    Tensor(String),
+    /// A subgraph has tensors of open sizes.
+    #[error("sizes in a subgraph of `{0}` are open")]
+    Body(String),
 }
 
 impl Formulas {
@@ -36,8 +59,8 @@ impl Formulas {
         dims.iter().enumerate().map(formula).collect()
     }
 
-    /// The type of a tensor where all variables have these values.
-    pub(crate) fn at(&self, tensor: TensorId, ty: &ValueType, variables: &[i128]) -> Option<ValueType> {
+    /// The type of a tensor with the largest size that each dimension has where all variables lie in these intervals.
+    pub(crate) fn at_most(&self, tensor: TensorId, ty: &ValueType, variables: &[Interval]) -> Option<ValueType> {
         let mut ty = ty.clone();
         match &mut ty {
             ValueType::Tensor { shape: Some(dims), .. } => {
@@ -45,7 +68,7 @@ impl Formulas {
                 for (axis, dim) in dims.iter_mut().enumerate() {
                     if let Dim::Free { size, .. } = dim {
                         let formula = found?.get(axis)?.as_ref()?;
-                        *size = u64::try_from(formula.value(variables)?).ok()?;
+                        *size = u64::try_from(formula.bounds(variables).1).ok()?;
                     }
                 }
                 Some(ty)

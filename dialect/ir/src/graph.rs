@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use remat_formula::Formula;
+use remat_formula::{Formula, intervals};
 use smallvec::SmallVec;
 use typed_index_collections::TiVec;
 
-use crate::{Attribute, Block, Formulas, OpId, Part, StorageId, TensorId, ValueType};
+use crate::{Attribute, Block, Formulas, NoFormula, OpId, Part, StorageId, TensorId, ValueType};
 
 /// What running an op does besides computing its results.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -226,24 +226,42 @@ impl Graph {
     }
 
     /// The same graph where the open dimensions have these sizes, in the order of [`Formulas::variables`]: types, and sizes of storages.
-    /// `None` where a size has no formula, or one of a subgraph is open.
-    #[must_use]
-    pub fn at(&self, dims: &[u64]) -> Option<Self> {
-        let formulas = self.formulas.as_ref()?;
-        let variables = formulas.variables.values(dims)?;
+    ///
+    /// # Errors
+    /// [`NoFormula`].
+    pub fn at(&self, dims: &[u64]) -> Result<Self, NoFormula> {
+        let ranges: Vec<(u64, u64)> = dims.iter().map(|&size| (size, size)).collect();
+        self.at_most(&ranges)
+    }
+
+    /// The same graph with the largest size that each dimension of a tensor has where the open dimensions lie within these ranges, smallest and
+    /// largest size, in the order of [`Formulas::variables`]. No run within them has a larger tensor; that one has all of these sizes is not said.
+    ///
+    /// # Errors
+    /// [`NoFormula`].
+    pub fn at_most(&self, ranges: &[(u64, u64)]) -> Result<Self, NoFormula> {
+        let formulas = self.formulas.as_ref().ok_or(NoFormula::Graph)?;
+        let variables = &formulas.variables;
+        if ranges.len() != variables.dims().len() {
+            return Err(NoFormula::Dims { wanted: variables.dims().len(), given: ranges.len() });
+        }
+        let variables = intervals(ranges, variables.derived());
         let mut graph = self.clone();
         for (id, tensor) in graph.tensors.iter_mut_enumerated() {
-            tensor.ty = formulas.at(id, &tensor.ty, &variables)?;
+            let ty = formulas.at_most(id, &tensor.ty, &variables);
+            tensor.ty = ty.ok_or_else(|| NoFormula::Tensor(tensor.name.clone()))?;
         }
         for storage in &mut graph.storages {
             let ty = &graph.tensors[storage.root].ty;
             if self.tensors[storage.root].ty != *ty {
-                storage.bytes = ty.bytes().ok()?;
+                storage.bytes = ty.bytes().map_err(|_| NoFormula::Tensor(graph.tensors[storage.root].name.clone()))?;
             }
         }
-        let is_closed = |body: &Body| body.graph.tensors.iter().all(|tensor| !tensor.ty.has_free_dims());
-        let bodies = graph.ops.iter().flat_map(|op| &op.bodies).all(is_closed);
-        bodies.then_some(graph)
+        let is_open = |body: &Body| body.graph.tensors.iter().any(|tensor| tensor.ty.has_free_dims());
+        match graph.ops.iter().find(|op| op.bodies.iter().any(is_open)) {
+            Some(op) => Err(NoFormula::Body(op.name.clone())),
+            None => Ok(graph),
+        }
     }
 
     /// Name of a storage: that of its root.
@@ -273,7 +291,7 @@ mod tests {
             .unwrap();
         let y = y[0].unwrap();
         let mut graph = builder.finish();
-        assert_eq!(graph.at(&[7]), None);
+        assert_eq!(graph.at(&[7]), Err(NoFormula::Graph));
         let dim = OpenDim {
             name: "n".to_owned(),
             least: 1,
@@ -285,12 +303,14 @@ mod tests {
             shapes: BTreeMap::from([(x, vec![Some(Formula::variable(0)), None])]),
         };
         graph.formulas = Some(formulas.clone());
-        assert_eq!(graph.at(&[7]), None);
+        assert_eq!(graph.at(&[7]), Err(NoFormula::Tensor("y".to_owned())));
         formulas.shapes.insert(y, vec![Some(Formula::variable(0)), None]);
         graph.formulas = Some(formulas);
         let other = graph.at(&[7]).unwrap();
         assert_eq!(other.tensors[y].ty, open(7));
         assert_eq!(other.storages[other.tensors[y].storage].bytes, Some(7 * 2 * 4));
-        assert_eq!(graph.at(&[5]), Some(graph));
+        assert_eq!(graph.at_most(&[(3, 7)]), Ok(other));
+        assert_eq!(graph.at(&[]), Err(NoFormula::Dims { wanted: 1, given: 0 }));
+        assert_eq!(graph.at(&[5]), Ok(graph));
     }
 }

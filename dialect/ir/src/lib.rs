@@ -46,7 +46,7 @@ mod validate;
 pub use attribute::Attribute;
 pub use block::{Block, Workspace};
 pub use builder::{GraphBuilder, OpSpec, Placement, ResultSpec};
-pub use formulas::Formulas;
+pub use formulas::{Formulas, NoFormula};
 pub use graph::{Body, Effects, Graph, Op, OpKind, Storage, StorageClass, Tensor};
 pub use ids::{OpId, StorageId, TensorId};
 pub use part::{Part, Spare};

@@ -4,8 +4,8 @@
 use thiserror::Error;
 
 use crate::{
-    CompareError, FissionError, NoBatch, PlacementError, PlanError, ReadError, SaveError, SetupError, SolveError,
-    SweepError,
+    CompareError, FissionError, NoBatch, PlacementError, PlanError, ReadError, SaveError, SetupError, ShapesMissed,
+    SolveError, SweepError,
 };
 
 /// Which of the documented outcomes an error is.
@@ -52,6 +52,9 @@ pub enum Error {
     /// Buffers are not placed.
     #[error(transparent)]
     Placement(#[from] PlacementError),
+    /// A budget does not hold in all shapes.
+    #[error(transparent)]
+    Shapes(#[from] ShapesMissed),
     /// A result cannot be written.
     #[error(transparent)]
     Save(#[from] SaveError),
@@ -62,7 +65,7 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Batch(NoBatch { proved: true, .. }) => ErrorKind::Negative,
+            Self::Batch(NoBatch { proved: true, .. }) | Self::Shapes(_) => ErrorKind::Negative,
             Self::Plan(error) if error.rejection().is_some() => ErrorKind::Negative,
             Self::Solve(error) => error.kind(),
             Self::Placement(error) => error.kind(),

@@ -53,6 +53,7 @@ mod registry;
 mod save;
 mod schedule;
 mod setup;
+mod shapes;
 mod solution;
 mod sweep;
 mod tiles;
@@ -82,6 +83,7 @@ pub use registry::{default_solver, solver_named, solvers};
 pub use save::{Output, SaveError, Target, rewrite, save};
 pub use schedule::check_schedule;
 pub use setup::contradiction;
+pub use shapes::{NoShapes, PlanAtShapes, ShapesMissed};
 pub use solution::{
     BugReport, LowestPeak, Overhead, PlacedPlan, Refusal, Solution, SolveError, SolveRequest, solve, solve_for,
 };
@@ -99,6 +101,7 @@ pub use remat_classic as classic;
 pub use remat_cost as profile;
 pub use remat_dtr as dtr;
 pub use remat_fission as fission;
+pub use remat_formula as formula;
 pub use remat_ir as ir;
 pub use remat_moccasin as moccasin;
 pub use remat_onnx as onnx;

@@ -334,20 +334,6 @@ impl Model {
         SizeFormulas::of(self.graph()?, &self.problem)
     }
 
-    /// The peak of every op once in reference order where the dimensions that the model leaves open have these sizes, in the order of
-    /// [`SizeFormulas::variables`], by the formulas of their graph; `None` where one is missing. `options` are those that it was read with.
-    ///
-    /// # Errors
-    /// [`Error`] of kind `Input` if sizes overflow.
-    pub fn peak_at(&self, dims: &[u64], options: &LoadOptions) -> Result<Option<u64>, Error> {
-        let Some(graph) = self.graph().and_then(|graph| graph.at(dims)) else {
-            return Ok(None);
-        };
-        let (problem, profile) = problem_of(&graph, options, &options.device()?)?;
-        let model = Self::finish(Source::Problem, Some(profile), problem)?;
-        Ok(Some(model.baseline.peak))
-    }
-
     /// What no peak counts; absent where the input is a problem. Constants of unknown size count as nothing.
     #[must_use]
     pub fn external_bytes(&self) -> Option<ExternalBytes> {
@@ -442,7 +428,7 @@ impl Model {
 }
 
 /// The problem of a graph, and what its ops cost.
-fn problem_of(graph: &Graph, options: &LoadOptions, device: &Device) -> Result<(Problem, Profile), Error> {
+pub(crate) fn problem_of(graph: &Graph, options: &LoadOptions, device: &Device) -> Result<(Problem, Profile), Error> {
     let mut profile = remat_cost::analytic(graph, device, body_bytes);
     if let Some(file) = &options.profile {
         let applied = profile.apply_file(graph, file)?;

@@ -128,6 +128,14 @@ impl<'a> SolveControl<'a> {
         self
     }
 
+    /// Has at least so much time from now on, where time is limited.
+    #[must_use]
+    pub fn at_least(mut self, time: Duration) -> Self {
+        let least = Instant::now().checked_add(time);
+        self.deadline = self.deadline.map(|deadline| least.map_or(deadline, |least| deadline.max(least)));
+        self
+    }
+
     /// Stops after this many steps.
     #[must_use]
     pub fn step_limit(mut self, steps: u64) -> Self {

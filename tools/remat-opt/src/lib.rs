@@ -28,6 +28,7 @@ mod open_sizes;
 mod padding;
 mod page;
 mod progress;
+mod range;
 mod reduce;
 mod runtime;
 mod scratch;

@@ -6,6 +6,9 @@
 
 use crate::formula::{Derived, Formula, intervals, values};
 use crate::need::{Need, bytes};
+#[cfg(not(arena_library))]
+use crate::parts::Proof;
+use crate::parts::{Bound, Part, parts};
 use crate::placement::{Layout, Placed};
 use crate::plan::MOST_BYTES;
 
@@ -13,28 +16,28 @@ use crate::plan::MOST_BYTES;
 const MOST_BOXES: usize = 64;
 const MOST_PAIRS: usize = 1 << 26;
 
-/// What proves the bound of a range.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Proof {
-    /// Every size is the largest in the largest shape: that needs most.
-    Largest,
-    /// Intervals, in so many boxes of sizes.
-    Boxes(usize),
-}
-
 /// The boxes of a plan.
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) struct Ceilings(Vec<Ceiling>);
+pub(crate) struct Ceilings(Vec<Part<Ceiling>>);
 
 /// What runs of a box of sizes need.
 #[derive(PartialEq, Eq, Debug)]
 struct Ceiling {
-    ranges: Vec<(u64, u64)>,
     /// The largest size of each buffer.
     most: Vec<u64>,
     placed: Placed,
     /// Whether a shape has all of these sizes.
     is_reached: bool,
+}
+
+impl Bound for Ceiling {
+    fn most(&self) -> u64 {
+        self.placed.block_bytes
+    }
+
+    fn is_reached(&self) -> bool {
+        self.is_reached
+    }
 }
 
 impl Ceilings {
@@ -46,8 +49,8 @@ impl Ceilings {
         used: u64,
         layout: &Layout,
     ) -> Self {
-        let of = |ranges: Vec<(u64, u64)>| {
-            let bounds = intervals(&ranges, derived);
+        let of = |ranges: &[(u64, u64)]| {
+            let bounds = intervals(ranges, derived);
             let corner: Vec<u64> = ranges.iter().map(|&(_, most)| most).collect();
             let corner = values(&corner, derived);
             let most = sizes.iter().map(|size| size.bounds(&bounds).1);
@@ -58,60 +61,33 @@ impl Ceilings {
             let most: Vec<u64> = most.map(|most| bytes(most).unwrap_or(MOST_BYTES)).collect();
             Ceiling {
                 placed: layout.place(&most, &[]),
-                ranges,
                 most,
                 is_reached,
             }
         };
-        let mut boxes = vec![of(ranges.to_vec())];
         let pairs = sizes.len().saturating_mul(sizes.len()).max(1);
-        while boxes.len() < MOST_BOXES.min(MOST_PAIRS / pairs) {
-            let highest = boxes.iter().enumerate().max_by_key(|(_, one)| one.placed.block_bytes);
-            let Some((place, highest)) = highest.filter(|(_, one)| !one.is_reached) else {
-                break;
-            };
-            // The one of the largest ratio says most.
-            let ratio = |&(least, most): &(u64, u64)| (most as f64 + 1.0) / (least as f64 + 1.0);
-            let wide = (0..highest.ranges.len())
-                .filter(|&dim| used >> dim & 1 == 1 && highest.ranges[dim].0 < highest.ranges[dim].1);
-            let by_ratio =
-                |&one: &usize, &other: &usize| ratio(&highest.ranges[one]).total_cmp(&ratio(&highest.ranges[other]));
-            let Some(dim) = wide.max_by(by_ratio) else { break };
-            let (least, most) = highest.ranges[dim];
-            let middle = least + (most - least) / 2;
-            let part = |range| {
-                let mut ranges = highest.ranges.clone();
-                ranges[dim] = range;
-                of(ranges)
-            };
-            let parts = [part((least, middle)), part((middle + 1, most))];
-            boxes.remove(place);
-            boxes.extend(parts);
-        }
-        Self(boxes)
+        Self(parts(ranges.to_vec(), used, MOST_BOXES.min(MOST_PAIRS / pairs), of))
     }
 
     /// The lowest block of a box in which buffers of these sizes fit.
     pub(crate) fn lowest(&self, sizes: &[u64]) -> Option<&Placed> {
         let fits = |one: &&Ceiling| sizes.iter().zip(&one.most).all(|(size, most)| size <= most);
-        let fitting = self.0.iter().filter(fits).map(|one| &one.placed);
+        let fitting = self.0.iter().map(|part| &part.known).filter(fits).map(|one| &one.placed);
         fitting.min_by_key(|placed| placed.block_bytes)
     }
 
     /// What a run of any sizes needs at most.
     pub(crate) fn most(&self, layout: &Layout) -> Need {
-        let need = |one: &Ceiling| Need {
-            block: one.placed.block_bytes,
-            outside: layout.load_outside(&one.most),
+        let need = |part: &Part<Ceiling>| Need {
+            block: part.known.placed.block_bytes,
+            outside: layout.load_outside(&part.known.most),
         };
         self.0.iter().map(need).fold(Need::default(), Need::max)
     }
 
+    #[cfg(not(arena_library))]
     pub(crate) fn proof(&self) -> Proof {
-        match &self.0[..] {
-            [one] if one.is_reached => Proof::Largest,
-            boxes => Proof::Boxes(boxes.len()),
-        }
+        Proof::of(&self.0)
     }
 }
 
@@ -138,7 +114,7 @@ mod tests {
         let plans = plans(&["64*d0*d1 0 2 0,0".to_owned(), "64*d2 1 3 1,1".to_owned()]);
         assert_eq!(
             (plans.block_bytes(), plans.proof()),
-            (64 * (40 * 60 + 30), Proof::Largest)
+            (64 * (40 * 60 + 30), Proof::LargestShape)
         );
     }
 
@@ -146,7 +122,7 @@ mod tests {
     fn sizes_that_shrink_are_bounded_in_boxes() {
         // Together they are the same for all sizes; intervals of the whole range allow both to be the largest.
         let plans = plans(&["6400*d1 0 2 0,0".to_owned(), "640000-6400*d1 1 3 1,1".to_owned()]);
-        assert!(matches!(plans.proof(), Proof::Boxes(_)));
+        assert!(matches!(plans.proof(), Proof::Intervals(_)));
         assert!(
             plans.block_bytes() >= 640_000 && plans.block_bytes() < 660_000,
             "{}",

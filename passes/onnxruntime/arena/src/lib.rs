@@ -76,8 +76,13 @@ mod plans;
 #[cfg(arena_library)]
 #[path = "../../../../dialect/formula/src/formula.rs"]
 mod formula;
+#[cfg(arena_library)]
+#[path = "../../../../dialect/formula/src/parts.rs"]
+mod parts;
 #[cfg(not(arena_library))]
 use remat_formula as formula;
+#[cfg(not(arena_library))]
+use remat_formula as parts;
 
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "functions of the runtime")]
@@ -103,7 +108,6 @@ mod watch;
 
 #[cfg(target_os = "linux")]
 pub use api::ApiBase;
-pub use ceiling::Proof;
 #[cfg(not(arena_library))]
 pub use certain::certain_after;
 pub use counts::AllocationCounts;

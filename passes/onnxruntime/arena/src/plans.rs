@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::ceiling::{Ceilings, Proof};
+use crate::ceiling::Ceilings;
 use crate::formula::{Derived, Formula, intervals, values};
 use crate::need::{Need, bytes};
+#[cfg(not(arena_library))]
+use crate::parts::Proof;
 use crate::placement::{Layout, Placed};
 use crate::plan::{ArenaPlan, ArenaPlanFile, PlannedBuffer};
 
@@ -86,12 +88,10 @@ impl Plans {
 
     /// What proves that it is.
     #[must_use]
+    #[cfg(not(arena_library))]
     pub fn proof(&self) -> Proof {
-        let boxes = self.plans.iter().map(|plan| match plan.ceilings.proof() {
-            Proof::Largest => None,
-            Proof::Boxes(boxes) => Some(boxes),
-        });
-        boxes.max().flatten().map_or(Proof::Largest, Proof::Boxes)
+        let proofs = self.plans.iter().map(|plan| plan.ceilings.proof());
+        proofs.max().unwrap_or(Proof::LargestShape)
     }
 
     /// What a run of any sizes within the ranges needs at most.
@@ -125,6 +125,19 @@ impl Plans {
             placed,
             outside_bytes,
         })
+    }
+
+    /// The largest block of any of the plans for these sizes of the first open dimensions, and any of the others; `None` where a buffer is larger than
+    /// any memory.
+    #[must_use]
+    #[cfg(not(arena_library))]
+    pub fn most_at(&self, dims: &[u64]) -> Option<u64> {
+        let ends = self.ranges.get(dims.len()..).unwrap_or_default().iter();
+        let with = |rest: fn(&(u64, u64)) -> u64| dims.iter().copied().chain(ends.clone().map(rest)).collect::<Vec<u64>>();
+        let corners = [with(|&(least, _)| least), with(|&(_, most)| most)];
+        let plans = (0..self.plans.len()).flat_map(|plan| corners.iter().map(move |dims| (plan, dims)));
+        let blocks = plans.map(|(plan, dims)| Some(self.shape(plan, dims)?.block_bytes()));
+        blocks.collect::<Option<Vec<u64>>>()?.into_iter().max()
     }
 
     /// Where the buffers of a shape lie if some of them lie where they lie.

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use remat_files::ScratchFolder;
-use remat_formula::{OpenDim, Ranges};
-use remat_onnxruntime_arena::{ArenaPlanFile, LIBRARY, MOST_FILE_BYTES, Plans, Proof, THREADS};
+use remat_formula::{OpenDim, PeakBound, Ranges};
+use remat_onnxruntime_arena::{ArenaPlanFile, LIBRARY, MOST_FILE_BYTES, Plans, THREADS};
 use remat_onnxruntime_run::{
     ArenaFigures, ArenaLibrary, ChildLimits, CompareSizes, Host, MeasureOptions, Measurement, OptimizationLevel, Peaks,
     RecordOptions, Recorded, Recording, Runner, SessionSettings, SizeOutcome, Sizes, SizesCompared, available_bytes,
@@ -24,7 +25,7 @@ mod planned;
 mod samples;
 
 use fit::{Recordings, plans};
-pub use planned::{ArenaAt, ArenaMeasured, ArenaPlanned, BoundProof};
+pub use planned::{ArenaAt, ArenaMeasured, ArenaPlanned};
 use samples::Samples;
 
 /// Runs after the first that are measured.
@@ -382,12 +383,13 @@ impl Planner<'_> {
                 .library
                 .map_or_else(|| arena_library_path(self.request.model), Path::to_owned),
             shapes: samples.stated(),
-            peak_bound_bytes: is_stated.then(|| bound.block_bytes().saturating_add(outside_bytes)),
-            bound_proof: is_stated.then(|| match bound.proof() {
-                Proof::Largest => BoundProof::LargestShape,
-                Proof::Boxes(parts) => BoundProof::Intervals(parts),
+            bound: is_stated.then(|| PeakBound {
+                bytes: bound.block_bytes().saturating_add(outside_bytes),
+                proof: bound.proof(),
             }),
             bound_threads: cores(),
+            ranges: samples.ranges.clone(),
+            plans: Arc::new(bound),
             threads: cores().max(MOST_THREADS),
             buffers: buffers.len(),
             bounded_buffers: buffers.iter().filter(|buffer| !buffer.is_exact).count(),

@@ -44,7 +44,7 @@ impl MaxBatch {
         }
         let best = between(low, with, fits)?;
         self.with = (best > 0).then_some(best);
-        self.plan = None;
+        (self.plan, self.form) = (None, None);
         Ok(best > low)
     }
 }
@@ -63,6 +63,7 @@ mod tests {
             without,
             with,
             plan: None,
+            form: None,
             trials: Vec::new(),
             is_out_of_time: false,
         }

@@ -91,6 +91,8 @@ pub struct MaxBatch {
     pub with: Option<u64>,
     /// Its plan; absent where it needs none.
     pub plan: Option<Box<Solution>>,
+    /// The model in the form that the plan is of, in tiles or with plans of subgraphs; absent where that is the model itself.
+    pub form: Option<Box<Model>>,
     /// Every size that was tried with rematerialization, in ascending order.
     pub trials: Vec<BatchTrial>,
     /// Whether the time limit was reached before all was tried: larger sizes may fit.
@@ -158,12 +160,14 @@ pub fn max_batch(
         control,
         budget,
         plan: None,
+        form: None,
         trials: Vec::new(),
         is_out_of_time: false,
     };
     let with = largest(without, request.largest, |size| search.fits(size))?;
     let Search {
         plan,
+        form,
         mut trials,
         is_out_of_time,
         ..
@@ -175,25 +179,10 @@ pub fn max_batch(
         without: some(without),
         with: some(with),
         plan,
+        form,
         trials,
         is_out_of_time,
     })
-}
-
-/// The form that a model has.
-#[derive(Default)]
-struct Stated {
-    tiling: Option<Tiling>,
-    bodies: Vec<BodyPlan>,
-}
-
-impl Stated {
-    fn of(model: &Model) -> Self {
-        Self {
-            tiling: model.tiling().cloned(),
-            bodies: model.bodies().to_vec(),
-        }
-    }
 }
 
 struct Search<'a> {
@@ -204,6 +193,7 @@ struct Search<'a> {
     budget: u64,
     /// Of the largest size that fits so far.
     plan: Option<Box<Solution>>,
+    form: Option<Box<Model>>,
     trials: Vec<BatchTrial>,
     is_out_of_time: bool,
 }
@@ -218,35 +208,36 @@ impl Search<'_> {
             self.is_out_of_time = true;
             return Ok(false);
         }
-        let (model, finding, form) = match (self.open)(size) {
+        let (model, finding) = match (self.open)(size) {
             Ok(model) => {
-                let (finding, form) = self.finding(size, &model)?;
-                (Some(model), finding, form)
+                let finding = self.finding(size, &model)?;
+                (Some(model), finding)
             }
             Err(error) => {
                 let reason = error.to_string();
-                (None, BatchFinding::Unreadable { reason }, Stated::default())
+                (None, BatchFinding::Unreadable { reason })
             }
         };
         tracing::info!(size, ?finding, "tried a size");
         let fits = finding.fits();
+        let form = self.form.as_ref().filter(|_| fits);
         self.trials.push(BatchTrial {
             size,
             baseline: model.as_ref().map(Model::baseline_peak),
             baseline_duration: model.as_ref().map_or(0, |model| model.baseline().duration),
             finding,
-            tiling: form.tiling,
-            bodies: form.bodies,
+            tiling: form.and_then(|form| form.tiling().cloned()),
+            bodies: form.map(|form| form.bodies().to_vec()).unwrap_or_default(),
             elapsed: started.elapsed(),
         });
         Ok(fits)
     }
 
-    /// What is known of a size, and the form of the model in the plan.
-    fn finding(&mut self, size: u64, model: &Model) -> Result<(BatchFinding, Stated), Error> {
+    /// What is known of a size; where there is a plan, that and the form of the model in it are kept.
+    fn finding(&mut self, size: u64, model: &Model) -> Result<BatchFinding, Error> {
         if model.baseline_peak().bytes <= self.budget {
-            self.plan = None;
-            return Ok((BatchFinding::Baseline, Stated::default()));
+            (self.plan, self.form) = (None, None);
+            return Ok(BatchFinding::Baseline);
         }
         let task = Task {
             model,
@@ -263,10 +254,10 @@ impl Search<'_> {
             Attempt::Found(_) | Attempt::Without(_) => first,
         };
         let (last, form) = match last {
-            Attempt::Found(_) => (last, Stated::default()),
+            Attempt::Found(_) => (last, None),
             Attempt::Without(_) => match self.attempt_in_other_form(size, &task)? {
-                Some((found, form)) => (found, form),
-                None => (last, Stated::default()),
+                Some((found, form)) => (found, Some(Box::new(form))),
+                None => (last, None),
             },
         };
         Ok(match last {
@@ -275,15 +266,15 @@ impl Search<'_> {
                     peak: solution.replay.peak,
                     duration: solution.replay.duration,
                 };
-                self.plan = Some(solution);
-                (finding, form)
+                (self.plan, self.form) = (Some(solution), form);
+                finding
             }
-            Attempt::Without(finding) => (finding, Stated::default()),
+            Attempt::Without(finding) => finding,
         })
     }
 
     /// A plan for the model in another form that takes no longer than allowed, where one is found.
-    fn attempt_in_other_form(&self, size: u64, task: &Task<'_>) -> Result<Option<(Attempt, Stated)>, Error> {
+    fn attempt_in_other_form(&self, size: u64, task: &Task<'_>) -> Result<Option<(Attempt, Model)>, Error> {
         let Some(other_form) = self.other_form else {
             return Ok(None);
         };
@@ -297,7 +288,7 @@ impl Search<'_> {
         };
         let found = Task { model: &model, ..*task }.attempt(&self.limits(1), None)?;
         let found = Some(found).filter(|found| matches!(found, Attempt::Found(_)));
-        Ok(found.map(|found| (found, Stated::of(&model))))
+        Ok(found.map(|found| (found, model)))
     }
 
     /// A share of the limits, as a divisor; of the time, of the part that one size has.

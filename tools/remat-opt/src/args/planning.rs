@@ -27,11 +27,11 @@ impl PlanningArgs {
         self.load.inputs([&mut self.input])
     }
 
-    /// The job, with the files that the command writes.
+    /// The job, with the files that the command reads besides its input, and those that it writes.
     ///
     /// # Errors
     /// Those of [`Job::resolve`].
-    pub(crate) fn job(&self, writes: &[Named<'_>]) -> anyhow::Result<Job<'_>> {
-        Job::resolve(&self.input, &self.load, &[], writes)
+    pub(crate) fn job(&self, reads: &[Named<'_>], writes: &[Named<'_>]) -> anyhow::Result<Job<'_>> {
+        Job::resolve(&self.input, &self.load, reads, writes)
     }
 }

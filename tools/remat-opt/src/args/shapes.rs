@@ -27,7 +27,7 @@ pub(crate) struct ShapeArgs {
 }
 
 /// Sizes of the open dimensions of a run.
-pub(crate) type Dims = BTreeMap<String, u64>;
+pub(crate) type Dims = remat_formula::Shape;
 
 /// The shapes of runs.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +42,25 @@ impl ShapeArgs {
     /// The file of weights.
     pub(crate) fn file(&self) -> Option<&PathBuf> {
         self.weights.as_ref()
+    }
+
+    /// Says that nothing comes of shapes for an input that has none.
+    ///
+    /// # Errors
+    /// If shapes are stated.
+    pub(crate) fn refuse(&self, input: &str) -> anyhow::Result<()> {
+        if self.shapes.is_some() || self.weights.is_some() {
+            bail!("`--shapes` and `--weights` are for ONNX models, and the input is {input}");
+        }
+        Ok(())
+    }
+
+    /// The options, as words of a command line.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let shapes = self.shapes.iter().flat_map(|ranges| ["--shapes".to_owned(), ranges.to_string()]);
+        let weights = self.weights.iter();
+        let weights = weights.flat_map(|path| ["--weights".to_owned(), path.display().to_string()]);
+        shapes.chain(weights).collect()
     }
 
     /// What the options say.
@@ -75,6 +94,13 @@ impl Shapes {
     /// Whether any are stated.
     pub(crate) fn are_stated(&self) -> bool {
         !self.ranges.is_empty()
+    }
+
+    /// The sizes of a model that is to fit in every shape: those of `--dim`, else the largest.
+    pub(crate) fn complete_with_largest(&self, load: &mut LoadOptions) {
+        for (name, size) in self.ranges.largest() {
+            load.dims.entry(name).or_insert(size);
+        }
     }
 
     /// The sizes at which a model is planned: those of `--dim`, else those of the most frequent shape, else the largest.

@@ -122,7 +122,7 @@ impl Arguments for CompareArgs {
             ("the chart (`--svg`)", self.svg.as_ref()),
         ];
         let line = Line::start(talk.quiet, None);
-        let mut job = self.planning.job(&writes)?;
+        let mut job = self.planning.job(&[], &writes)?;
         let model = job.open_shown(None, None, &line)?;
         let mut control = self.planning.search.control().observer(&line);
         control.step_limit = self.step_limit;

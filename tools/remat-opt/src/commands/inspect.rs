@@ -15,13 +15,14 @@ use remat_onnxruntime_deploy::Padding;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, FissionArgs, INPUT, Inputs, LoadArgs, REPORT, ReportArgs, Talk};
+use crate::args::{Arguments, FissionArgs, INPUT, Inputs, LoadArgs, REPORT, ReportArgs, ShapeArgs, Talk};
 use crate::bodies::BodyRecord;
 use crate::document::Body;
 use crate::floor::Floor;
 use crate::job::{Job, LEAST, PATIENCE};
 use crate::open_sizes::OpenSizes;
 use crate::padding::padding_text;
+use crate::range::RangeRecord;
 use crate::runtime::{expected, limits};
 use crate::{bodies, chart, console, interrupt, tiles, units};
 
@@ -38,6 +39,8 @@ pub(crate) struct InspectArgs {
     top: usize,
     #[command(flatten)]
     fission: FissionArgs,
+    #[command(flatten)]
+    shapes: ShapeArgs,
     #[command(flatten)]
     load: LoadArgs,
     #[command(flatten)]
@@ -99,6 +102,9 @@ pub(crate) struct Report {
     /// The dimensions that the model leaves open, and the peak as a formula of them; absent where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     open: Option<OpenSizes>,
+    /// What runs of all shapes take; absent where none are stated (`--shapes`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<RangeRecord>,
     /// What is resident at the peak, the largest first.
     resident_at_peak: Vec<Resident>,
     /// Memory at each step.
@@ -197,6 +203,7 @@ impl Body for Report {
             ));
         }
         lines.extend(self.open.iter().flat_map(OpenSizes::lines));
+        lines.extend(self.range.iter().flat_map(RangeRecord::lines));
         lines.extend(self.anti_dependences.map(|count| {
             format!(
                 "{}: ops that never run after another one, which overwrites what they read",
@@ -245,7 +252,13 @@ impl Arguments for InspectArgs {
     }
 
     fn run(&self, _talk: Talk) -> anyhow::Result<()> {
-        let mut job = Job::resolve(&self.input, &self.load, &[("the plan", self.plan.as_ref())], &[])?;
+        let reads = [
+            ("the plan", self.plan.as_ref()),
+            ("the shapes (`--weights`)", self.shapes.file()),
+        ];
+        let mut job = Job::resolve(&self.input, &self.load, &reads, &[])?;
+        let shapes = self.shapes.read()?;
+        shapes.complete(&mut job.load);
         let Some(path) = &self.plan else {
             let model = job.open(None)?;
             let model = job.with_baseline(model);
@@ -259,6 +272,7 @@ impl Arguments for InspectArgs {
                 replay: model.baseline(),
                 outlook: outlook.as_ref(),
                 padding: padding.as_ref(),
+                range: RangeRecord::of_plan((&model, model.baseline_plan()), &shapes, &job.load, None),
             }
             .show();
         };
@@ -273,6 +287,7 @@ impl Arguments for InspectArgs {
             replay: &solution.replay,
             outlook: None,
             padding: None,
+            range: RangeRecord::of_plan((&model, &solution.plan), &shapes, &job.load, None),
         }
         .show()
     }
@@ -318,6 +333,7 @@ struct Inspected<'a> {
     replay: &'a Replay,
     outlook: Option<&'a TilingOutlook>,
     padding: Option<&'a Padding>,
+    range: Option<RangeRecord>,
 }
 
 impl Inspected<'_> {
@@ -470,6 +486,7 @@ impl Report {
             in_tiles: inspected.outlook.and_then(InTiles::of),
             padding: inspected.padding.cloned(),
             open,
+            range: inspected.range.clone(),
             resident_at_peak: resident.iter().map(at_peak).collect(),
             timeline: replay.trace.iter().map(moment).collect(),
             top: inspected.args.top,

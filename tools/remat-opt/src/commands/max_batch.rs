@@ -20,10 +20,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::check::Check;
-use crate::args::{Arguments, FissionArgs, GOAL, INPUT, Inputs, PlanningArgs, SEARCH, Talk};
+use crate::args::{Arguments, FissionArgs, GOAL, INPUT, Inputs, PlanningArgs, SEARCH, ShapeArgs, Talk};
 use crate::bodies::BodyRecord;
 use crate::document::Body;
 use crate::progress::Line;
+use crate::range::RangeRecord;
 use crate::{console, units};
 
 const NOTES: &str = "\
@@ -86,6 +87,8 @@ pub(crate) struct MaxBatchArgs {
     #[command(flatten)]
     fission: FissionArgs,
     #[command(flatten)]
+    shapes: ShapeArgs,
+    #[command(flatten)]
     planning: PlanningArgs,
 }
 
@@ -116,6 +119,10 @@ pub(crate) struct Report {
     with: Option<u64>,
     /// Time that is added at that size, in per cent.
     overhead_percent: Option<f64>,
+    /// What runs of all shapes take at that size, as plans count it, and in which of them it is within the memory; absent where none are stated
+    /// (`--shapes`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<RangeRecord>,
     /// Whether the time limit was reached before all was tried: larger sizes may fit.
     is_out_of_time: bool,
     /// Whether the main command wrote a file for that size which was measured within the memory.
@@ -180,6 +187,8 @@ impl Body for Report {
             _ => String::new(),
         };
         lines.push(format!("with      {}{gain}", size(self.with)));
+        let shapes = self.range.iter().flat_map(RangeRecord::lines);
+        lines.extend(shapes.map(|line| format!("shapes    {line}")));
         let mut reasons = self
             .trials
             .iter()
@@ -218,7 +227,16 @@ impl Arguments for MaxBatchArgs {
 
     fn run(&self, talk: Talk) -> anyhow::Result<()> {
         let started = Instant::now();
-        let mut job = self.planning.job(&[])?;
+        let reads = [("the shapes (`--weights`)", self.shapes.file())];
+        let mut job = self.planning.job(&reads, &[])?;
+        let shapes = self.shapes.read()?;
+        if let Some(name) = self.batch_dim.as_ref().filter(|name| shapes.ranges.has(name)) {
+            bail!(
+                "the sizes of `{}` are what is looked for: leave it out of `--shapes` and `--weights`",
+                shown(name)
+            );
+        }
+        shapes.complete_with_largest(&mut job.load);
         let line = Line::start(talk.quiet, None);
         line.untimed(Activity::Import, "");
         job.measure()?;
@@ -244,7 +262,10 @@ impl Arguments for MaxBatchArgs {
             let took = started.elapsed();
             line.finish();
             let report = Report::new(self, answer, of_answer, took);
-            let outcome = answer.found.require_size().map_err(Into::into);
+            let range = answer.range.as_ref();
+            let kept = || range.map_or(Ok(()), RangeRecord::require_budget);
+            let outcome = answer.found.require_size();
+            let outcome = outcome.and_then(|()| Ok(kept()?)).map_err(Into::into);
             console::report(&self.planning.report, &report, outcome)
         };
         if let Some(name) = &self.batch_dim {
@@ -296,9 +317,19 @@ impl Arguments for MaxBatchArgs {
             };
             let needs_plan = found.with.filter(|_| found.with > found.without);
             let command = needs_plan.and_then(|size| command(self, &options(size), found.budget));
-            let of_answer = open(found.with.unwrap_or(1))?;
+            let size = found.with.unwrap_or(1);
+            let of_answer = open(size)?;
+            let form = found.form.as_deref().unwrap_or(&of_answer);
+            let plan = match &found.plan {
+                Some(solution) => Some(&solution.plan),
+                None => Some(of_answer.baseline_plan()).filter(|_| found.with == found.without),
+            };
+            let range = plan.and_then(|plan| {
+                RangeRecord::of_plan((form, plan), &shapes, &options(size), Some(found.budget))
+            });
             let answer = Answer {
                 found,
+                range,
                 is_checked,
                 command,
             };
@@ -313,6 +344,7 @@ impl Arguments for MaxBatchArgs {
         let of_answer = model.scaled(found.with.unwrap_or(1), base)?;
         let answer = Answer {
             found,
+            range: None,
             is_checked: false,
             command: None,
         };
@@ -325,6 +357,7 @@ fn command(args: &MaxBatchArgs, load: &LoadOptions, budget: u64) -> Option<Strin
     let mut words = vec!["remat-opt".to_owned(), args.planning.input.to_str()?.to_owned()];
     words.extend(["-o".to_owned(), "small.onnx".to_owned()]);
     words.extend(args.planning.load.words(load));
+    words.extend(args.shapes.words());
     words.extend(["--budget".to_owned(), budget.to_string()]);
     words.extend(["--max-overhead".to_owned(), percent(args.max_overhead)]);
     if args.solver != SOLVER {
@@ -341,6 +374,7 @@ fn command(args: &MaxBatchArgs, load: &LoadOptions, budget: u64) -> Option<Strin
 /// The answer, and what is known of it.
 struct Answer {
     found: MaxBatch,
+    range: Option<RangeRecord>,
     /// Whether the main command wrote a file for that size which was measured within the memory.
     is_checked: bool,
     command: Option<String>,
@@ -427,6 +461,7 @@ impl Report {
             without: found.without,
             with: found.with,
             overhead_percent: overhead_percent(found),
+            range: answer.range.clone(),
             is_out_of_time: found.is_out_of_time,
             is_checked: answer.is_checked,
             command: answer.command.clone(),

@@ -16,13 +16,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{
-    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PageArgs, PlanningArgs, SEARCH, Talk, named,
+    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PageArgs, PlanningArgs, SEARCH, ShapeArgs, Talk, named,
     parse_budgets,
 };
 use crate::bodies::{self, BodyRecord};
 use crate::document::{Body, Document};
 use crate::page::{self, Said};
 use crate::progress::Line;
+use crate::range::RangeRecord;
 use crate::{console, files, tiles, units};
 
 #[derive(Debug, Args)]
@@ -54,6 +55,8 @@ pub(crate) struct SweepArgs {
     step_limit: Option<u64>,
     #[command(flatten)]
     fission: FissionArgs,
+    #[command(flatten)]
+    shapes: ShapeArgs,
     #[command(flatten)]
     planning: PlanningArgs,
 }
@@ -110,6 +113,9 @@ struct Point {
     recomputes: Option<usize>,
     /// What the solver claims about the plan.
     certificate: Option<Certificate>,
+    /// What runs of all shapes take under the plan; absent where none are stated (`--shapes`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<RangeRecord>,
     /// A better plan in tiles, where one was looked for and found.
     in_tiles: Option<InTiles>,
     /// A better plan with plans of subgraphs, where one was looked for and found.
@@ -168,6 +174,8 @@ impl Body for Report {
                     .as_ref()
                     .map(|reason| format!("{budget}: {}", shown(reason))),
             );
+            let said = point.range.iter().flat_map(RangeRecord::exceptions);
+            lines.extend(said.map(|line| format!("{budget}: {line}")));
             let mut better = |how: &str, peak: u64, overhead: f64, parts: Vec<String>| {
                 let (bytes, share) = (units::bytes(peak), share(peak));
                 lines.push(format!("{budget}: {how} {bytes} ({share}), {overhead:+.2} % time"));
@@ -222,7 +230,10 @@ impl Arguments for SweepArgs {
             ("the page (`--report`)", self.page.page.as_ref()),
         ];
         let line = Line::start(talk.quiet, self.total_time_limit);
-        let mut job = self.planning.job(&writes)?;
+        let reads = [("the shapes (`--weights`)", self.shapes.file())];
+        let mut job = self.planning.job(&reads, &writes)?;
+        let shapes = self.shapes.read()?;
+        shapes.complete(&mut job.load);
         let resume = match &self.output {
             Some(path) if path.exists() => Some(read_front(path)?),
             _ => None,
@@ -268,7 +279,11 @@ impl Arguments for SweepArgs {
         if let Some(path) = &self.svg {
             files::write(path, svg(&model, &front)?)?;
         }
-        let report = Report::new(self, &model, &front, started.elapsed());
+        let range = |point: &FrontPoint| {
+            let solution = point.solution()?;
+            RangeRecord::of_plan((&model, &solution.plan), &shapes, &job.load, point.budget)
+        };
+        let report = Report::new(self, (&model, &front), range, started.elapsed());
         if let Some(path) = &self.page.page {
             let said = Said {
                 title: page::title(job.input, &model),
@@ -351,13 +366,17 @@ fn state(point: &FrontPoint) -> &'static str {
 
 impl Report {
     fn table(&self) -> Table {
-        let headings = "budget bytes peak share overhead recomputes gap found";
-        let mut table = console::table(headings.split(' '), 1..7);
+        let is_stated = self.points.iter().any(|point| point.range.is_some());
+        let bound = is_stated.then_some("all shapes");
+        let headings = ["budget", "bytes", "peak", "share", "overhead", "recomputes", "gap"].into_iter();
+        let mut table = console::table(headings.chain(bound).chain(["found"]), 1..7 + usize::from(is_stated));
         for point in &self.points {
             let gap = point.certificate.as_ref().and_then(|certificate| certificate.gap);
             let share = |peak: u64| units::percent(peak, self.baseline_peak_bytes);
             let cell = |figure: Option<String>| figure.unwrap_or_default();
-            table.add_row([
+            let bound = point.range.as_ref().and_then(RangeRecord::bound);
+            let bound = is_stated.then(|| bound.map_or_else(|| "?".to_owned(), units::bytes));
+            let cells = [
                 point.budget.clone(),
                 cell(point.budget_bytes.map(units::bytes)),
                 cell(point.peak_bytes.map(units::bytes)),
@@ -365,13 +384,18 @@ impl Report {
                 cell(point.overhead_percent.map(|overhead| format!("{overhead:+.2} %"))),
                 cell(point.recomputes.map(|count| count.to_string())),
                 cell(gap.map(|gap| format!("{:.2} %", 100.0 * gap))),
-                point.found.to_owned(),
-            ]);
+            ];
+            table.add_row(cells.into_iter().chain(bound).chain([point.found.to_owned()]));
         }
         table
     }
 
-    fn new(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> Self {
+    fn new(
+        args: &SweepArgs,
+        (model, front): (&Model, &Front),
+        range: impl Fn(&FrontPoint) -> Option<RangeRecord>,
+        took: Duration,
+    ) -> Self {
         let point = |point: &FrontPoint| {
             let solution = point.solution();
             Point {
@@ -384,6 +408,7 @@ impl Report {
                 overhead_percent: solution.map(|solution| solution.overhead.percent()),
                 recomputes: solution.map(|solution| solution.plan.recomputes()),
                 certificate: solution.and_then(|solution| solution.certificate.clone()),
+                range: range(point),
                 in_bodies: point.in_bodies.as_ref().map(|found| InBodies {
                     peak_bytes: found.peak,
                     duration: found.overhead.duration,

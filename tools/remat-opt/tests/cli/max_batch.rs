@@ -25,6 +25,11 @@ fn memory_for_no_batch_at_all_is_a_finding() {
 }
 
 #[test]
+fn the_batch_that_is_looked_for_has_no_stated_sizes() {
+    assert_run!("max-batch models/features/dynamic_batch.onnx --batch-dim batch --memory 1MiB --shapes batch=1..4");
+}
+
+#[test]
 fn the_batch_has_to_be_named() {
     assert_run!("max-batch models/features/dynamic_batch.onnx --memory 1MiB");
     assert_run!("max-batch models/features/dynamic_batch.onnx --memory 1MiB --batch-dim bunch");

@@ -1,6 +1,6 @@
 //! `remat-opt IN`: the main job, its help, and what it refuses.
 
-use crate::{Folder, SEARCH, remat_opt, settings, stdout_of};
+use crate::{Folder, SEARCH, assert_contains_all, remat_opt, settings, stdout_of};
 
 #[test]
 fn a_graph_is_solved_to_a_budget() {
@@ -56,6 +56,17 @@ fn the_input_is_never_overwritten() {
 fn unknown_devices_and_solvers_list_what_exists() {
     assert_run!("cli/training_chain.json --solver oracle");
     assert_run!("models/unet_tiny_train.onnx --device abacus");
+}
+
+/// At the largest shape there is no such plan; the lowest peak keeps the budget in others.
+#[test]
+fn a_budget_holds_for_as_many_shapes_as_may_be() {
+    let folder = Folder::new();
+    let line = format!("models/features/dynamic_batch.onnx --shapes batch=1..64 --budget 100KiB {SEARCH} -o");
+    let output = remat_opt(&line).arg(folder.path("plan.json")).output().expect("it runs");
+    assert!(folder.path("plan.json").exists() && output.status.code() == Some(1));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_contains_all(&text, &["in any run of these shapes: batch=1..64", "the budget of 100.0 KiB holds in "]);
 }
 
 #[test]

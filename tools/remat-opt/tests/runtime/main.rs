@@ -83,6 +83,10 @@ fn main() -> ExitCode {
             Need::OnnxRuntime
         ),
         trial!(memory::one_plan_serves_every_value_of_a_dimension, Need::OnnxRuntime),
+        trial!(
+            memory::a_budget_is_kept_for_all_shapes_or_the_exit_status_says_for_how_many_it_is,
+            Need::OnnxRuntime
+        ),
         trial!(memory::shapes_come_from_a_file_of_what_was_seen, Need::OnnxRuntime),
         trial!(
             memory::without_a_plan_no_other_one_stays_beside_the_file,

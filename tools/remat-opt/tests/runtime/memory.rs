@@ -54,6 +54,27 @@ pub(crate) fn one_plan_serves_every_value_of_a_dimension() {
     assert!(block(1) < block(2) && block(23) < block(24) && block(24) == plans.block_bytes());
 }
 
+pub(crate) fn a_budget_is_kept_for_all_shapes_or_the_exit_status_says_for_how_many_it_is() {
+    let folder = Folder::new();
+    let run = |budget: &str| {
+        let mut command = with_runtime(&format!("{DYNAMIC} --shapes batch=1..64 --budget {budget} --format json"));
+        command.arg("-o").arg(folder.path("out.onnx"));
+        let output = command.output().expect("it runs");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
+        (output.status.code(), report["range"].clone())
+    };
+    let (code, range) = run("300KiB");
+    assert_eq!((code, &range["bound_proof"]), (Some(0), &"largest-shape".into()));
+    assert_eq!(range["budget"]["holds"], 64);
+    let (code, range) = run("100KiB");
+    assert_eq!(code, Some(1));
+    let budget = &range["budget"];
+    let holds = budget["holds"].as_u64().expect("a number");
+    assert!(0 < holds && holds < 64 && budget["is_every"] == true, "{range}");
+    assert_eq!(budget["highest_bytes"], range["peak_bound_bytes"]);
+    assert!(folder.path("out.onnx.arena").is_file());
+}
+
 pub(crate) fn shapes_come_from_a_file_of_what_was_seen() {
     let folder = Folder::new();
     std::fs::write(folder.path("seen"), "batch=2 90\nbatch=7 10\n").expect("it can be written");

@@ -1,8 +1,12 @@
 //! What is known of a plan that was written.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use remat_formula::{PeakBound, Ranges, Shape, Within};
+use remat_onnxruntime_arena::Plans;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -18,11 +22,17 @@ pub struct ArenaPlanned {
     /// The sizes of open dimensions that it is made for, as `--shapes` takes them.
     pub shapes: BTreeMap<String, String>,
     /// The most bytes that a run takes with any of them, block and what is outside: where ranges are stated.
-    pub peak_bound_bytes: Option<u64>,
-    /// What proves it, of the formulas.
-    pub bound_proof: Option<BoundProof>,
+    #[serde(skip)]
+    pub bound: Option<PeakBound>,
     /// With up to how many threads within a node that holds: as many as this machine has.
+    #[serde(skip)]
     pub bound_threads: u64,
+    /// The sizes of the dimensions with more than one.
+    #[serde(skip)]
+    pub(super) ranges: Ranges,
+    /// The plans for so many threads.
+    #[serde(skip)]
+    pub(super) plans: Arc<Plans>,
     /// The largest number of threads within a node that it is made for.
     pub threads: u64,
     /// Buffers of a run.
@@ -40,16 +50,6 @@ pub struct ArenaPlanned {
     pub measured: ArenaMeasured,
     /// Other shapes: the frequent ones, and the largest where ranges are stated.
     pub at: Vec<ArenaAt>,
-}
-
-/// What proves the bound of a range.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum BoundProof {
-    /// Every size is the largest in the largest shape.
-    LargestShape,
-    /// Intervals, in so many parts of the range.
-    Intervals(usize),
 }
 
 /// What was measured at one shape.
@@ -86,11 +86,27 @@ pub struct ArenaAt {
     pub block_bytes: u64,
 }
 
+/// Most shapes of the ranges that a budget is held against.
+const MOST_JUDGED: usize = 256;
+
 /// Share of the predicted growth of a process, as a divisor, and bytes that the measured one may lie above it.
 const TOLERANCE_SHARE: u64 = 50;
 const TOLERANCE_BYTES: u64 = 1 << 20;
 
 impl ArenaPlanned {
+    /// In which shapes a run takes no more than `budget` bytes, block and what is outside: by frequent ones and how often they are seen, or, without
+    /// any, by shapes of the ranges.
+    #[must_use]
+    pub fn within(&self, budget: u64, frequent: &[(Shape, u64)]) -> Within {
+        let peak = |shape: &Shape| {
+            let sizes = self.ranges.names().map(|name| shape.get(name).copied().unwrap_or(1));
+            let most = self.plans.most_at(&sizes.collect::<Vec<_>>());
+            Ok::<_, Infallible>(most.map_or(u64::MAX, |block| block.saturating_add(self.measured.outside_bytes)))
+        };
+        let Ok(found) = Within::judge(budget, (&self.ranges, frequent, MOST_JUDGED), peak);
+        found
+    }
+
     /// The first growth of the process that was measured to be larger than predicted, which is the block, what runs take outside of it,
     /// and the code of kernels.
     #[must_use]

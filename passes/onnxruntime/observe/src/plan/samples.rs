@@ -2,19 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use remat_formula::{OpenDim, Range, Ranges};
+use remat_formula::{OpenDim, Range, Ranges, Shape as Dims};
 use remat_onnxruntime_run::{Recorded, complete_ranges};
 
 /// Shapes within the ranges that are tried, besides those that are frequent, and the largest.
-const TRIED: u64 = 8;
+const TRIED: usize = 8;
 /// Frequent shapes that are tried, and reported.
 const FREQUENT: usize = 8;
 /// Sizes of which nothing is stated are tried up to this multiple of those that are known.
 const BEYOND: u64 = 2;
 /// And up to this one, where that is more.
 const LEAST_BEYOND: u64 = 64;
-
-type Dims = BTreeMap<String, u64>;
 
 /// Which shapes there are.
 pub(super) struct Samples {
@@ -165,23 +163,8 @@ impl Samples {
     }
 
     /// Some shapes within the ranges, the same for each round.
-    fn any(&self, count: u64) -> Vec<Dims> {
-        let names: Vec<&str> = self.near.names().collect();
-        if names.is_empty() {
-            return Vec::new();
-        }
-        let mut state = self.round + 1;
-        let mut next = |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below.max(1)
-        };
-        let mut one = || {
-            let size = |name: &&str| Some(((*name).to_owned(), self.near.nth(name, next(self.near.count(name)))?));
-            names.iter().filter_map(size).collect()
-        };
-        (0..count).map(|_| one()).collect()
+    fn any(&self, count: usize) -> Vec<Dims> {
+        self.near.sample(count, self.round)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use remat_files::shown;
-use remat_onnxruntime_deploy::{ArenaPlanned, BoundProof, Check, Measured};
+use remat_onnxruntime_deploy::{ArenaPlanned, Check, Measured};
 use remat_onnxruntime_run::dims_text;
 
 use super::args::is_model;
@@ -343,7 +343,6 @@ fn in_one_block(plan: &ArenaPlanned) -> Vec<String> {
             later.unwrap_or_default()
         )
     }));
-    lines.extend(bound(plan));
     lines.extend(
         plan.at
             .iter()
@@ -358,30 +357,6 @@ fn in_one_block(plan: &ArenaPlanned) -> Vec<String> {
         ));
     }
     lines
-}
-
-/// The most that runs of the shapes that are stated take.
-pub(super) fn bound(plan: &ArenaPlanned) -> Option<String> {
-    let bound = plan.peak_bound_bytes.filter(|_| !plan.shapes.is_empty())?;
-    let shapes = ranges(&plan.shapes);
-    let proof = match plan.bound_proof {
-        Some(BoundProof::Intervals(parts)) => format!(" (by intervals, in {})", count(parts, "part")),
-        _ => String::new(),
-    };
-    Some(format!(
-        "at most {} in any run of these shapes, with up to {}{proof}: {shapes}",
-        bytes(bound),
-        count(usize::try_from(plan.bound_threads).unwrap_or(usize::MAX), "thread")
-    ))
-}
-
-/// Ranges as the command line takes them.
-fn ranges(shapes: &BTreeMap<String, String>) -> String {
-    let all: Vec<String> = shapes
-        .iter()
-        .map(|(name, sizes)| format!("{}={sizes}", shown(name)))
-        .collect();
-    all.join(",")
 }
 
 /// Whether to turn the memory arena off: what it saves, and what it costs beside the original in a default session.

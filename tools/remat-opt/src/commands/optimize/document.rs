@@ -20,6 +20,7 @@ use crate::bodies::BodyRecord;
 use crate::document::{Body, Document};
 use crate::floor::Floor;
 use crate::lines::Entry;
+use crate::range::RangeRecord;
 use crate::units;
 
 /// A plan: what it gains and costs, and how good it is.
@@ -38,6 +39,9 @@ pub(crate) struct Report {
     pub(super) budget_bytes: Option<u64>,
     /// What the model takes before and after, both by the same measure.
     pub(super) memory: Memory,
+    /// What runs of all shapes take; absent where none are stated (`--shapes`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) range: Option<RangeRecord>,
     /// Which bytes count in plans.
     pub(super) accounting: Accounting,
     /// What the model takes as it is: what shares are of.
@@ -173,6 +177,8 @@ pub(super) struct About<'a> {
     pub(super) started: Instant,
     /// The peak that no plan undercuts, where it is known.
     pub(super) floor: Option<&'a Floor>,
+    /// What runs of all shapes take, where any are stated.
+    pub(super) range: Option<&'a RangeRecord>,
     /// Whether the text has details.
     pub(super) is_verbose: bool,
 }
@@ -184,6 +190,7 @@ impl Report {
             args,
             started,
             floor,
+            range,
             is_verbose,
         }: About<'_>,
         (model, solution): (&Model, &Solution),
@@ -199,6 +206,7 @@ impl Report {
             missed: None,
             budget_bytes: problem.budget,
             memory,
+            range: range.cloned(),
             accounting: problem.accounting,
             baseline_peak_bytes: model.baseline_peak().bytes,
             baseline_of: model.baseline_peak().of,

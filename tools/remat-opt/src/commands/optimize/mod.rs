@@ -23,7 +23,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use remat::plan::{Bound, BudgetSpec, Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer, SolveControl};
-use remat::{FissionRequest, Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
+use remat::{
+    ErrorKind, FissionRequest, Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, SolveRequest, Target,
+};
 use remat_files::document::to_json;
 use remat_files::shown;
 use remat_onnxruntime_deploy::{
@@ -43,6 +45,7 @@ use crate::floor::Floor;
 use crate::job::{Job, LEAST};
 use crate::page::{self, AsItCame, Said};
 use crate::progress::Line;
+use crate::range::{RangeRecord, promised};
 use crate::runtime::{expected, limits};
 use crate::{block, bodies, console, interrupt};
 
@@ -98,6 +101,7 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
     shapes.complete(&mut job.load);
     let format = Format::of(input)?;
     if format == Format::Mlir {
+        args.shapes.refuse(format.describe())?;
         job.measure()?;
         return mlir::run(args, &job, started);
     }
@@ -152,7 +156,7 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
             }
             solution
         }
-        None => search(args, &model, &line)?,
+        None => search(args, &model, &shapes, &line)?,
     };
     line.settle();
     line.untimed(Activity::Write, "");
@@ -162,11 +166,14 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
     emit_plan(args, job.files, &model, &solution)?;
     draw_block(args, &solution)?;
     let floor = floor(args, talk, &model, &args.control(&line));
+    let budget = promised(args.budget, &model);
+    let range = RangeRecord::of_plan((&model, &solution.plan), &shapes, &job.load, budget);
     line.finish();
     let about = About {
         args,
         started,
         floor: floor.as_ref(),
+        range: range.as_ref(),
         is_verbose: talk.verbose,
     };
     let report = Report::of_plan(about, as_planned_for, (&model, &solution), is_missing);
@@ -179,7 +186,13 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
             said(&report, page::title(input, &model)),
         )?;
     }
-    console::report(&args.report, &report, Ok(()))
+    console::report(&args.report, &report, in_every_shape(range.as_ref()))
+}
+
+/// That the budget holds for every shape that is stated is what is promised.
+fn in_every_shape(range: Option<&RangeRecord>) -> anyhow::Result<()> {
+    let kept = range.map_or(Ok(()), RangeRecord::require_budget);
+    Ok(kept.map_err(remat::Error::from)?)
 }
 
 /// What the page of a report shows beside its charts.
@@ -403,11 +416,12 @@ fn deploy(
     };
     let fission = args.fission.request(true);
     let profiler = |path: &Path| job.profile_of(path, expected(&model));
+    let wanted = args.request();
     let request = DeployRequest {
         input: job.input,
         output: written,
         load: &load,
-        solve: &args.request(),
+        solve: &wanted,
         baseline: (!job.is_for_runtime(&model)).then(|| model.baseline_peak()),
         plan,
         profile: if job.measures { Some(&profiler) } else { None },
@@ -415,7 +429,7 @@ fn deploy(
         arena: args.target.arena,
         fission: fission.as_ref().filter(|_| plan.is_none()),
         untouched: (args.plans_memory() || args.target.settings) && args.budget == BudgetSpec::None,
-        force: args.target.force,
+        force: args.target.force || is_for_most_shapes(args, shapes),
         writes_as_it_came: args.target.force || args.target.settings || shapes.are_stated(),
         plans_memory: args.plans_memory(),
         level: args.target.level,
@@ -424,13 +438,22 @@ fn deploy(
     };
     let whole = args.control(&line);
     let control = args.control_before_placing(&line);
-    let mut found = remat_onnxruntime_deploy::deploy(&request, job.host.as_ref(), &control)?;
+    let mut found = match remat_onnxruntime_deploy::deploy(&request, job.host.as_ref(), &control) {
+        Err(error) if is_out_of_reach(error.kind()) && is_for_most_shapes(args, shapes) => {
+            tracing::info!("at the sizes that are planned for, {error}");
+            let lowest = DeployRequest {
+                solve: &lowest(&wanted),
+                ..request
+            };
+            let again = control.at_least(args.time_limit / 2);
+            remat_onnxruntime_deploy::deploy(&lowest, job.host.as_ref(), &again)?
+        }
+        found => found?,
+    };
     line.settle();
     if args.block.places() {
         // Measuring may have taken all of the time; the passes alone say too much of the block.
-        let mut placing = whole;
-        placing.deadline = whole.deadline.max(Instant::now().checked_add(LEAST_PLACING));
-        found.solution.place(&found.model, &placing)?;
+        found.solution.place(&found.model, &whole.at_least(LEAST_PLACING))?;
     }
     found.lower_level_result = remat_onnxruntime_deploy::offer(&found, &request, job.host.as_ref(), &control);
     line.untimed(Activity::Write, "");
@@ -472,11 +495,17 @@ fn deploy(
     emit_plan(args, job.files, &found.model, &found.solution)?;
     draw_block(args, &found.solution)?;
     let floor = floor(args, talk, &found.model, &whole);
+    let budget = promised(args.budget, &found.model);
+    let range = match &arena {
+        Ok(planned) => RangeRecord::of_memory(planned, shapes, budget),
+        Err(_) => RangeRecord::of_plan((&found.model, &found.solution.plan), shapes, &load, budget),
+    };
     line.finish();
     let about = About {
         args,
         started,
         floor: floor.as_ref(),
+        range: range.as_ref(),
         is_verbose: talk.verbose,
     };
     let before = model.baseline().peak;
@@ -486,7 +515,12 @@ fn deploy(
         let said = said(&report, page::title(job.input, &model));
         page::write(path, &AsItCame::of(&model), rewritten, solution, said)?;
     }
-    console::report(&args.report, &report, as_predicted(&found))
+    let outcome = match found.missed.is_some() && found.is_written && range.is_some() {
+        // It was missed in one shape.
+        true => in_every_shape(range.as_ref()),
+        false => as_predicted(&found).and_then(|()| in_every_shape(range.as_ref())),
+    };
+    console::report(&args.report, &report, outcome)
 }
 
 /// What was to be found for a file that is written: nothing where a signal came before, which says so and takes nothing from the report.
@@ -519,7 +553,7 @@ fn emit_plan(args: &OptimizeArgs, mut files: Files, model: &Model, solution: &So
     files::write(path, solution.plan_file(model).to_json())
 }
 
-fn search(args: &OptimizeArgs, model: &Model, line: &Line) -> anyhow::Result<Solution> {
+fn search(args: &OptimizeArgs, model: &Model, shapes: &Shapes, line: &Line) -> anyhow::Result<Solution> {
     let control = args.control(line);
     let left = Some(args.time_limit);
     line.begins(&Doing {
@@ -536,7 +570,31 @@ fn search(args: &OptimizeArgs, model: &Model, line: &Line) -> anyhow::Result<Sol
             &control,
         )?);
     }
-    Ok(remat::solve_or_explain(model, &request, goal, &control)?)
+    let found = remat::solve_or_explain(model, &request, goal, &control);
+    match found {
+        Err(error) if is_out_of_reach(error.kind()) && is_for_most_shapes(args, shapes) => {
+            tracing::info!("at the sizes that are planned for, {error}");
+            Ok(remat::solve_or_explain(model, &lowest(&request), goal, &control)?)
+        }
+        found => Ok(found?),
+    }
+}
+
+/// Whether a budget that is out of reach at the sizes that are planned for is to hold for as many other shapes as may be.
+fn is_for_most_shapes(args: &OptimizeArgs, shapes: &Shapes) -> bool {
+    shapes.are_stated() && matches!(args.budget, BudgetSpec::Bytes(_))
+}
+
+fn is_out_of_reach(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Negative | ErrorKind::Limit)
+}
+
+/// The same for the lowest peak.
+fn lowest(request: &SolveRequest) -> SolveRequest {
+    SolveRequest {
+        budget: BudgetSpec::Min,
+        ..request.clone()
+    }
 }
 
 fn draw_block(args: &OptimizeArgs, solution: &Solution) -> anyhow::Result<()> {

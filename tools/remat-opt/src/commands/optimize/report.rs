@@ -9,6 +9,7 @@ use super::in_runtime::InRuntime;
 use super::memory::{Memory, Session};
 use super::{details, less, settings, summary};
 use crate::document::Body;
+use crate::range::RangeRecord;
 use crate::lines::{self, Entry};
 
 impl Body for Report {
@@ -59,7 +60,10 @@ impl Report {
         let runtime = InRuntime::of(args, found, arena, settings);
         let plan = Self::new(about, (&found.model, &found.solution), memory);
         let report = Self {
-            missed: found.missed,
+            // In which shapes it is missed is said of all of them.
+            missed: found
+                .missed
+                .filter(|_| !(found.is_written && about.range.is_some_and(RangeRecord::judges_budget))),
             budget_bytes: found.budget.or(plan.budget_bytes),
             measured_overhead_percent: runtime.measured_overhead_percent(),
             outputs: OutputsCompared::of(found.check.as_ref()),

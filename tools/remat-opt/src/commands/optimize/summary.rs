@@ -6,11 +6,11 @@ use remat_files::shown;
 use remat_onnxruntime_run::{SizesCompared, dims_text};
 
 use super::args::is_model;
-use super::details;
 use super::document::{OutputsCompared, Report};
 use super::in_runtime::InRuntime;
 use super::memory::{self, Closest};
 use crate::lines::{Entries, Entry};
+use crate::range::RangeRecord;
 use crate::units::{added, change, count};
 
 /// Letters of the longest word that a line begins with.
@@ -70,11 +70,7 @@ fn memory(report: &Report) -> Vec<String> {
         lines.extend(memory.further());
     }
     lines.extend(report.block.as_ref().map(|block| block.line("block ")));
-    let plan = report
-        .in_runtime
-        .as_ref()
-        .and_then(|runtime| runtime.arena_plan.as_ref());
-    lines.extend(plan.and_then(details::bound));
+    lines.extend(report.range.iter().flat_map(RangeRecord::lines));
     let free = &report.dims.free_dims;
     if !free.is_empty() {
         lines.push(format!("for {}; other sizes are taken, too", dims_text(free)));
