@@ -21,7 +21,12 @@ pub struct Part<T> {
 ///
 /// As long as there are fewer than `most`, the one of the highest bound is halved, unless its bound is reached: in the smaller parts intervals are
 /// tighter. `used` has the dimensions on which anything depends, as bits; of them the one of the largest ratio is halved, which says most.
-pub fn parts<T: Bound>(ranges: Vec<(u64, u64)>, used: u64, most: usize, mut of: impl FnMut(&[(u64, u64)]) -> T) -> Vec<Part<T>> {
+pub fn parts<T: Bound>(
+    ranges: Vec<(u64, u64)>,
+    used: u64,
+    most: usize,
+    mut of: impl FnMut(&[(u64, u64)]) -> T,
+) -> Vec<Part<T>> {
     let mut part = |ranges: Vec<(u64, u64)>| Part {
         known: of(&ranges),
         ranges,

@@ -110,7 +110,10 @@ mod tests {
         assert_eq!(ranges.shapes(), 12);
         let all: BTreeSet<Shape> = (0..12).map(|place| ranges.shape(place)).collect();
         assert!(all.len() == 12 && all.iter().all(|shape| ranges.contains(shape)));
-        assert_eq!((ranges.shape(0), ranges.shape(11)), (ranges.smallest(), ranges.largest()));
+        assert_eq!(
+            (ranges.shape(0), ranges.shape(11)),
+            (ranges.smallest(), ranges.largest())
+        );
     }
 
     #[test]

@@ -243,7 +243,10 @@ impl Graph {
         let formulas = self.formulas.as_ref().ok_or(NoFormula::Graph)?;
         let variables = &formulas.variables;
         if ranges.len() != variables.dims().len() {
-            return Err(NoFormula::Dims { wanted: variables.dims().len(), given: ranges.len() });
+            return Err(NoFormula::Dims {
+                wanted: variables.dims().len(),
+                given: ranges.len(),
+            });
         }
         let variables = intervals(ranges, variables.derived());
         let mut graph = self.clone();
@@ -254,7 +257,9 @@ impl Graph {
         for storage in &mut graph.storages {
             let ty = &graph.tensors[storage.root].ty;
             if self.tensors[storage.root].ty != *ty {
-                storage.bytes = ty.bytes().map_err(|_| NoFormula::Tensor(graph.tensors[storage.root].name.clone()))?;
+                storage.bytes = ty
+                    .bytes()
+                    .map_err(|_| NoFormula::Tensor(graph.tensors[storage.root].name.clone()))?;
             }
         }
         let is_open = |body: &Body| body.graph.tensors.iter().any(|tensor| tensor.ty.has_free_dims());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use remat_cost::{Device, ProblemOptions, Profile, SizeFormulas};
+use remat_formula::Formula;
 use remat_ir::{Graph, StorageClass};
 use remat_onnx::OnnxModel;
 use remat_onnxruntime_sim::body_bytes;
@@ -332,6 +333,12 @@ impl Model {
     #[must_use]
     pub fn size_formulas(&self) -> Option<SizeFormulas> {
         SizeFormulas::of(self.graph()?, &self.problem)
+    }
+
+    /// The bytes of every tensor of which the size follows from the dimensions that the model leaves open.
+    pub fn tensor_formulas(&self) -> impl Iterator<Item = Formula> {
+        let graph = self.graph().into_iter();
+        graph.flat_map(|graph| graph.tensors.keys().filter_map(|tensor| graph.bytes_formula(tensor)))
     }
 
     /// What no peak counts; absent where the input is a problem. Constants of unknown size count as nothing.

@@ -120,7 +120,10 @@ impl Model {
                 return Err(NoShapes::Beyond { name, least, most });
             }
         }
-        let given = dims.iter().map(|dim| dim.name.clone()).zip(formulas.given.iter().copied());
+        let given = dims
+            .iter()
+            .map(|dim| dim.name.clone())
+            .zip(formulas.given.iter().copied());
         let options = LoadOptions {
             profile: None,
             ..options.clone()

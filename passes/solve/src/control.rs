@@ -132,7 +132,9 @@ impl<'a> SolveControl<'a> {
     #[must_use]
     pub fn at_least(mut self, time: Duration) -> Self {
         let least = Instant::now().checked_add(time);
-        self.deadline = self.deadline.map(|deadline| least.map_or(deadline, |least| deadline.max(least)));
+        self.deadline = self
+            .deadline
+            .map(|deadline| least.map_or(deadline, |least| deadline.max(least)));
         self
     }
 

@@ -173,7 +173,10 @@ fn budget(within: &Within) -> String {
     let tried = if within.is_every { "" } else { " that were tried" };
     match (within.is_kept(), within.is_every) {
         (true, true) => format!("the budget of {budget} holds for all of them"),
-        (true, false) => format!("the budget of {budget} holds in all {}{tried}: {highest}", within.judged),
+        (true, false) => format!(
+            "the budget of {budget} holds in all {}{tried}: {highest}",
+            within.judged
+        ),
         (false, _) => format!(
             "the budget of {budget} holds in {} of {} shapes{tried} ({:.1} %): {highest}",
             within.holds,

@@ -72,7 +72,12 @@ impl Ceilings {
     /// The lowest block of a box in which buffers of these sizes fit.
     pub(crate) fn lowest(&self, sizes: &[u64]) -> Option<&Placed> {
         let fits = |one: &&Ceiling| sizes.iter().zip(&one.most).all(|(size, most)| size <= most);
-        let fitting = self.0.iter().map(|part| &part.known).filter(fits).map(|one| &one.placed);
+        let fitting = self
+            .0
+            .iter()
+            .map(|part| &part.known)
+            .filter(fits)
+            .map(|one| &one.placed);
         fitting.min_by_key(|placed| placed.block_bytes)
     }
 

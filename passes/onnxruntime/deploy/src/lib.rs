@@ -69,7 +69,7 @@ pub use original::{open_model, with_baseline};
 pub use peaks::{Basis, BeforeAfter, Growth, HigherPeak, Measured, Missed, Peak};
 pub use remat_onnxruntime_lower::{OrderHint, Shapes};
 pub use remat_onnxruntime_observe::{
-    ArenaAt, ArenaMeasured, ArenaPlanError, ArenaPlanRequest, ArenaPlanned, ProfileRequest, Setting,
+    ArenaAt, ArenaMeasured, ArenaPlanError, ArenaPlanRequest, ArenaPlanned, InferredSizes, ProfileRequest, Setting,
     SettingBytes, SettingOptions, SettingTried, SettingsRequest, SettingsTried, arena_library_path, arena_plan_path,
     has_arena_library, measured_profile, plan_arena, try_settings,
 };

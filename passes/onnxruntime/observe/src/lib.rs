@@ -12,7 +12,7 @@ mod snippet;
 pub use error::ArenaPlanError;
 pub use fused::map_to_fused;
 pub use plan::{
-    ArenaAt, ArenaMeasured, ArenaPlanRequest, ArenaPlanned, arena_library_path, arena_plan_path,
+    ArenaAt, ArenaMeasured, ArenaPlanRequest, ArenaPlanned, InferredSizes, arena_library_path, arena_plan_path,
     has_arena_library, plan_arena,
 };
 pub use profile::{ProfileRequest, measured_profile};

@@ -20,11 +20,13 @@ use remat_solve::{Activity, Doing, SolveControl};
 use crate::error::ArenaPlanError;
 
 mod fit;
+mod inferred;
 mod orders;
 mod planned;
 mod samples;
 
 use fit::{Recordings, plans};
+pub use inferred::InferredSizes;
 pub use planned::{ArenaAt, ArenaMeasured, ArenaPlanned};
 use samples::Samples;
 
@@ -69,6 +71,8 @@ pub struct ArenaPlanRequest<'a> {
     pub ranges: &'a Ranges,
     /// Shapes that are frequent, and how frequent they are.
     pub frequent: &'a [(BTreeMap<String, u64>, u64)],
+    /// Sizes that are inferred from the model: recorded ones are held against them.
+    pub inferred: &'a InferredSizes,
     /// Limits of each process that runs the model.
     pub limits: ChildLimits<'a>,
 }
@@ -392,6 +396,10 @@ impl Planner<'_> {
             plans: Arc::new(bound),
             threads: cores().max(MOST_THREADS),
             buffers: buffers.len(),
+            inferred_buffers: self
+                .request
+                .inferred
+                .among(&plans, lasting, &samples.ranges, self.request.dims),
             bounded_buffers: buffers.iter().filter(|buffer| !buffer.is_exact).count(),
             recorded_shapes: recordings.first().map_or(0, |all| all.shapes.len()),
             compared_shapes: compared.compared.len(),

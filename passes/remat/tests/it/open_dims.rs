@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use protobuf::Message;
-use remat::verify::resident_at;
 use remat::formula::{Proof, Ranges};
 use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
+use remat::verify::resident_at;
 use remat::{LoadOptions, Model, NoShapes, SolveRequest};
 use remat_testing::onnx::{FLOAT, NodeExt, graph, integers, model, node, numbers, tensor_type};
 use remat_testing::{Trial, trial};
@@ -76,7 +76,9 @@ fn the_peak_at_other_sizes_is_that_of_the_model_read_at_them() {
     let hourglass = Hourglass::new("batch 3 height width");
     let model = hourglass.open(GIVEN);
     let ranges = "batch=1..7,height=16..300,width=16..91".parse().unwrap();
-    let shapes = model.at_shapes(model.baseline_plan(), &ranges, &Hourglass::options(GIVEN)).unwrap();
+    let shapes = model
+        .at_shapes(model.baseline_plan(), &ranges, &Hourglass::options(GIVEN))
+        .unwrap();
     for dims in [GIVEN, [1, 16, 16], [3, 17, 91], [7, 64, 31], [1, 255, 18]] {
         let peak = shapes.peak(&Hourglass::options(dims).dims);
         assert_eq!(peak, Ok(hourglass.open(dims).baseline().peak), "{dims:?}");
@@ -100,15 +102,25 @@ fn no_shape_takes_more_than_the_bound_and_the_largest_comes_to_it() {
         let shapes = model.at_shapes(plan, &ranges, &options).unwrap();
         let bound = shapes.bound().unwrap();
         assert_eq!(bound.proof, Proof::LargestShape);
-        let peaks: Vec<u64> = ranges.sample(300, 0).iter().map(|shape| shapes.peak(shape).unwrap()).collect();
+        let peaks: Vec<u64> = ranges
+            .sample(300, 0)
+            .iter()
+            .map(|shape| shapes.peak(shape).unwrap())
+            .collect();
         assert!(peaks.iter().all(|&peak| peak <= bound.bytes));
         assert_eq!(shapes.peak(&ranges.largest()), Ok(bound.bytes));
         let half = shapes.within(bound.bytes / 2, &[]).unwrap();
-        assert!(half.holds > 0 && !half.is_kept() && half.highest_bytes == bound.bytes, "{half:?}");
+        assert!(
+            half.holds > 0 && !half.is_kept() && half.highest_bytes == bound.bytes,
+            "{half:?}"
+        );
         assert!(shapes.within(bound.bytes, &[]).unwrap().is_kept());
         // A dimension that no range names keeps its size.
         let batches = model.at_shapes(plan, &"batch=1..4".parse().unwrap(), &options).unwrap();
-        assert_eq!(batches.bound().unwrap().bytes, batches.peak(&Hourglass::options([4, 33, 48]).dims).unwrap());
+        assert_eq!(
+            batches.bound().unwrap().bytes,
+            batches.peak(&Hourglass::options([4, 33, 48]).dims).unwrap()
+        );
     }
 }
 
@@ -138,9 +150,16 @@ fn what_shrinks_where_another_grows_is_bounded_in_parts() {
     let shapes = model.at_shapes(model.baseline_plan(), &ranges, &options).unwrap();
     let bound = shapes.bound().unwrap();
     assert!(matches!(bound.proof, Proof::Intervals(parts) if parts > 1), "{bound:?}");
-    let peaks = ranges.sample(1000, 0).iter().map(|shape| shapes.peak(shape).unwrap()).collect::<Vec<_>>();
+    let peaks = ranges
+        .sample(1000, 0)
+        .iter()
+        .map(|shape| shapes.peak(shape).unwrap())
+        .collect::<Vec<_>>();
     let highest = peaks.into_iter().max().unwrap();
-    assert!(highest <= bound.bytes && bound.bytes < highest + highest / 10, "{highest} {bound:?}");
+    assert!(
+        highest <= bound.bytes && bound.bytes < highest + highest / 10,
+        "{highest} {bound:?}"
+    );
 }
 
 fn the_load_at_the_peak_is_a_formula_and_what_none_gives() {

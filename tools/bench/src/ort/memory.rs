@@ -8,8 +8,8 @@ use remat::LoadOptions;
 use remat::solver::SolveControl;
 use remat_formula::Ranges;
 use remat_onnxruntime_deploy::{
-    ArenaPlanRequest, ArenaPlanned, DeployError, Deployment, Setting, SettingBytes, SettingsRequest, SettingsTried,
-    plan_arena, try_settings,
+    ArenaPlanRequest, ArenaPlanned, DeployError, Deployment, InferredSizes, Setting, SettingBytes, SettingsRequest,
+    SettingsTried, plan_arena, try_settings,
 };
 use remat_onnxruntime_run::{
     ChildLimits, Host, MeasureOptions, Measurement, OptimizationLevel, SessionSettings, measure,
@@ -72,6 +72,7 @@ impl Memory {
             dims: &load.dims,
             ranges: &Ranges::default(),
             frequent: &[],
+            inferred: &InferredSizes::default(),
             limits,
         };
         let stock = SessionSettings {

@@ -57,7 +57,10 @@ impl ShapeArgs {
 
     /// The options, as words of a command line.
     pub(crate) fn words(&self) -> Vec<String> {
-        let shapes = self.shapes.iter().flat_map(|ranges| ["--shapes".to_owned(), ranges.to_string()]);
+        let shapes = self
+            .shapes
+            .iter()
+            .flat_map(|ranges| ["--shapes".to_owned(), ranges.to_string()]);
         let weights = self.weights.iter();
         let weights = weights.flat_map(|path| ["--weights".to_owned(), path.display().to_string()]);
         shapes.chain(weights).collect()

@@ -324,9 +324,8 @@ impl Arguments for MaxBatchArgs {
                 Some(solution) => Some(&solution.plan),
                 None => Some(of_answer.baseline_plan()).filter(|_| found.with == found.without),
             };
-            let range = plan.and_then(|plan| {
-                RangeRecord::of_plan((form, plan), &shapes, &options(size), Some(found.budget))
-            });
+            let range =
+                plan.and_then(|plan| RangeRecord::of_plan((form, plan), &shapes, &options(size), Some(found.budget)));
             let answer = Answer {
                 found,
                 range,

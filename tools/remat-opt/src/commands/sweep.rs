@@ -16,8 +16,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{
-    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PageArgs, PlanningArgs, SEARCH, ShapeArgs, Talk, named,
-    parse_budgets,
+    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PageArgs, PlanningArgs, SEARCH, ShapeArgs, Talk,
+    named, parse_budgets,
 };
 use crate::bodies::{self, BodyRecord};
 use crate::document::{Body, Document};

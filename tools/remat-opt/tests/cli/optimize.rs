@@ -63,10 +63,19 @@ fn unknown_devices_and_solvers_list_what_exists() {
 fn a_budget_holds_for_as_many_shapes_as_may_be() {
     let folder = Folder::new();
     let line = format!("models/features/dynamic_batch.onnx --shapes batch=1..64 --budget 100KiB {SEARCH} -o");
-    let output = remat_opt(&line).arg(folder.path("plan.json")).output().expect("it runs");
+    let output = remat_opt(&line)
+        .arg(folder.path("plan.json"))
+        .output()
+        .expect("it runs");
     assert!(folder.path("plan.json").exists() && output.status.code() == Some(1));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_contains_all(&text, &["in any run of these shapes: batch=1..64", "the budget of 100.0 KiB holds in "]);
+    assert_contains_all(
+        &text,
+        &[
+            "in any run of these shapes: batch=1..64",
+            "the budget of 100.0 KiB holds in ",
+        ],
+    );
 }
 
 #[test]

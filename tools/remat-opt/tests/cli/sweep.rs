@@ -9,7 +9,9 @@ fn a_sweep_prints_the_front_and_what_is_impossible() {
 
 #[test]
 fn plans_of_a_sweep_are_bounded_for_all_stated_shapes() {
-    assert_run!("sweep models/features/dynamic_batch.onnx --shapes batch=1..64 --baseline file --budgets 90%,min {SEARCH}");
+    assert_run!(
+        "sweep models/features/dynamic_batch.onnx --shapes batch=1..64 --baseline file --budgets 90%,min {SEARCH}"
+    );
 }
 
 #[test]

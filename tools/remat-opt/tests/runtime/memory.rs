@@ -57,7 +57,9 @@ pub(crate) fn one_plan_serves_every_value_of_a_dimension() {
 pub(crate) fn a_budget_is_kept_for_all_shapes_or_the_exit_status_says_for_how_many_it_is() {
     let folder = Folder::new();
     let run = |budget: &str| {
-        let mut command = with_runtime(&format!("{DYNAMIC} --shapes batch=1..64 --budget {budget} --format json"));
+        let mut command = with_runtime(&format!(
+            "{DYNAMIC} --shapes batch=1..64 --budget {budget} --format json"
+        ));
         command.arg("-o").arg(folder.path("out.onnx"));
         let output = command.output().expect("it runs");
         let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");

@@ -37,6 +37,9 @@ pub struct ArenaPlanned {
     pub threads: u64,
     /// Buffers of a run.
     pub buffers: usize,
+    /// Buffers that have the size of a tensor of the model in every shape that was tried; the formulas of others, workspaces of kernels for the most
+    /// part, are known from runs alone.
+    pub inferred_buffers: usize,
     /// Buffers of which only a bound of their size is known.
     pub bounded_buffers: usize,
     /// Shapes that were recorded.

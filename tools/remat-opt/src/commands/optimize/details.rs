@@ -348,6 +348,13 @@ fn in_one_block(plan: &ArenaPlanned) -> Vec<String> {
             .iter()
             .map(|other| format!("{} in one block{}", bytes(other.block_bytes), at(&other.dims))),
     );
+    if plan.inferred_buffers > 0 {
+        lines.push(format!(
+            "{} of {} have the sizes of tensors, as the model says; those of others are known from runs alone",
+            plan.inferred_buffers,
+            count(plan.buffers, "buffer")
+        ));
+    }
     if !plan.shapes.is_empty() {
         lines.push(format!(
             "one plan for all shapes: {} were recorded, outputs compared with {}, {} outside of the block unforeseen",

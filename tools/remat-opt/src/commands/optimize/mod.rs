@@ -464,7 +464,7 @@ fn deploy(
     let written = written.filter(|_| found.is_written).zip(job.host.as_ref());
     let arena = match written.filter(|_| args.plans_memory()) {
         Some((file, host)) => plan_memory(
-            args,
+            (args, &found.model),
             (&load, shapes),
             (file, job.input, !may_round),
             host,

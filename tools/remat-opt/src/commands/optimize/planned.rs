@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use remat::solver::SolveControl;
-use remat::{ErrorKind, LoadOptions};
+use remat::{ErrorKind, LoadOptions, Model};
 use remat_files::shown;
-use remat_onnxruntime_deploy::{ArenaPlanRequest, ArenaPlanned, DeployError, arena_plan_path, plan_arena};
+use remat_onnxruntime_deploy::{
+    ArenaPlanRequest, ArenaPlanned, DeployError, InferredSizes, arena_plan_path, plan_arena,
+};
 use remat_onnxruntime_run::{ChildLimits, Host};
 
 use super::OptimizeArgs;
@@ -25,7 +27,7 @@ pub(super) fn memory_limits(expected: Duration) -> ChildLimits<'static> {
 
 /// Plans the memory of the file that was written; or why there is no plan.
 pub(super) fn plan_memory(
-    args: &OptimizeArgs,
+    (args, model): (&OptimizeArgs, &Model),
     (load, shapes): (&LoadOptions, &Shapes),
     (written, original, keeps_bits): (&Path, &Path, bool),
     host: &Host,
@@ -41,6 +43,7 @@ pub(super) fn plan_memory(
         dims: &load.dims,
         ranges: &shapes.ranges,
         frequent: &shapes.frequent,
+        inferred: &inferred(model),
         limits: memory_limits(expected),
     };
     let found = plan_arena(&request, host, control).and_then(|planned| planned.exceeded().map_or(Ok(planned), Err));
@@ -51,6 +54,15 @@ pub(super) fn plan_memory(
             tracing::warn!("the memory of the file that is written is not planned: {error}");
             Ok(Err(error.to_string()))
         }
+    }
+}
+
+/// The sizes of the tensors of the model that is written.
+fn inferred(model: &Model) -> InferredSizes {
+    let formulas = model.graph().and_then(|graph| graph.formulas.as_ref());
+    InferredSizes {
+        variables: formulas.map(|formulas| formulas.variables.clone()).unwrap_or_default(),
+        bytes: model.tensor_formulas().collect(),
     }
 }
 

@@ -9,8 +9,8 @@ use super::in_runtime::InRuntime;
 use super::memory::{Memory, Session};
 use super::{details, less, settings, summary};
 use crate::document::Body;
-use crate::range::RangeRecord;
 use crate::lines::{self, Entry};
+use crate::range::RangeRecord;
 
 impl Body for Report {
     const FORMAT: &'static str = "remat-report/2";
