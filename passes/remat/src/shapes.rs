@@ -243,7 +243,7 @@ impl PlanAtShapes<'_> {
 }
 
 /// The first line of an error: a rejection has one for each violation.
-fn refused(error: impl ToString) -> NoShapes {
+fn refused(error: impl std::fmt::Display) -> NoShapes {
     let text = error.to_string();
     NoShapes::Refused(text.lines().next().unwrap_or_default().to_owned())
 }

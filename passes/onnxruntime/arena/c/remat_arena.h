@@ -57,8 +57,8 @@ typedef struct remat_arena_figures {
  * first `bytes` bytes of `figures`. How many bytes were written; 0 where there are no such options. */
 size_t remat_arena_stats(int64_t session, remat_arena_figures *figures, size_t bytes);
 
-/* All sessions give the memory of their blocks back to the system that neither a live buffer nor a run that goes on needs. How many bytes that
- * were. Libraries without limits do not have it. */
+/* All sessions give the memory of their blocks back to the system that neither a live buffer nor a run that goes on needs; how many bytes that
+ * were. So does the heap of the process with what nobody uses, which does not count. Libraries without limits do not have it. */
 uint64_t remat_arena_trim(void);
 
 #ifdef __cplusplus

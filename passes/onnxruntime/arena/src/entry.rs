@@ -10,6 +10,7 @@ use crate::api::{Api, ApiBase, Status, version};
 use crate::counts::AllocationCounts;
 use crate::failing::can_fail;
 use crate::limit::Limit;
+use crate::memory::trim_heap;
 use crate::messages::{Purpose, say};
 use crate::plans::Plans;
 use crate::session::{Environment, Options, RecordedEvent, Session};
@@ -229,11 +230,13 @@ pub unsafe extern "C" fn remat_arena_stats(session: i64, figures: *mut Allocatio
     bytes
 }
 
-/// All sessions give the memory of their blocks back to the system that neither a live buffer nor a run that goes on needs. How many bytes
-/// that were.
+/// All sessions give the memory of their blocks back to the system that neither a live buffer nor a run that goes on needs; how many bytes
+/// that were. So does the heap of the process with what nobody uses, which does not count.
 #[cfg_attr(arena_library, unsafe(no_mangle))]
 pub extern "C" fn remat_arena_trim() -> u64 {
-    Session::trim_all()
+    let bytes = Session::trim_all();
+    trim_heap();
+    bytes
 }
 
 /// Moves up to `most` recorded events of the `session`-th registered session options, the oldest first, to `events`. How many they were.

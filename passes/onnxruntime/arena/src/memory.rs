@@ -1,8 +1,9 @@
 //! Memory from the system: blocks by `mmap`, everything else by `malloc`.
 
-use std::ffi::{c_int, c_long, c_void};
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::ops::Range;
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 
 use crate::pages::Memory;
 use crate::plan::ALIGNMENT;
@@ -31,6 +32,26 @@ unsafe extern "C" {
     fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int;
     fn posix_memalign(out: *mut *mut c_void, alignment: usize, bytes: usize) -> c_int;
     fn free(address: *mut c_void);
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+/// Returns free memory of the heap to the system; a function of the GNU C library.
+const TRIM: &CStr = c"malloc_trim";
+
+/// What the heap of the process keeps though nobody uses it goes back to the system, where its C library can do that.
+pub(crate) fn trim_heap() {
+    static FOUND: OnceLock<Option<unsafe extern "C" fn(usize) -> c_int>> = OnceLock::new();
+    let trim = *FOUND.get_or_init(|| {
+        // SAFETY: no library stands for all that are loaded, and the name ends in a zero.
+        let found = unsafe { dlsym(null_mut(), TRIM.as_ptr()) };
+        // SAFETY: where a function has this name, it is that of the GNU C library, with this signature.
+        (!found.is_null())
+            .then(|| unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(usize) -> c_int>(found) })
+    });
+    if let Some(trim) = trim {
+        // SAFETY: the function may be called from every thread at any time, and leaves what is in use as it is.
+        unsafe { trim(0) };
+    }
 }
 
 /// The memory of this process.

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::account::{Account, Credit, Denied, insist};
@@ -12,7 +12,7 @@ use crate::failing::{Allocated, throwing};
 use crate::gate::GATE;
 use crate::ledger::Thread;
 use crate::limit::Limit;
-use crate::memory::{Process, allocate, release};
+use crate::memory::{Process, allocate, release, trim_heap};
 use crate::messages::{Purpose, is_parallel, refusal, say};
 use crate::plans::Plans;
 
@@ -64,6 +64,8 @@ pub(crate) struct Session {
     /// Called when blocks have to be looked after.
     watch: fn(),
     limit: Arc<Limit>,
+    /// Whether the heap may have what was needed only while the session loaded.
+    has_loaded: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -175,6 +177,7 @@ impl Session {
             purpose,
             watch,
             limit: of_process,
+            has_loaded: AtomicBool::new(true),
             state: Mutex::new(State {
                 blocks: Blocks::new(shared(plans), Process { huge_pages }, account),
                 recorded: records.then(Vec::new),
@@ -246,6 +249,7 @@ impl Session {
     }
 
     pub(crate) fn load_ends(&self) {
+        self.has_loaded.store(true, Ordering::Relaxed);
         self.state().blocks.load_ends(this_thread());
     }
 
@@ -278,6 +282,8 @@ impl Session {
         let is_loading = blocks.is_loading(thread);
         if is_loading {
             GATE.leave(thread);
+        } else if self.has_loaded.swap(false, Ordering::Relaxed) {
+            trim_heap();
         }
         let address = match blocks.allocate(thread, size, credit) {
             Ok(address) => address as *mut c_void,
