@@ -338,7 +338,7 @@ fn in_one_block(plan: &ArenaPlanned) -> Vec<String> {
         let later = measured.resident_later_bytes;
         let later = later.map(|later| format!(", {} in later runs", bytes(later)));
         format!(
-            "the process grows by {} in the first run{}",
+            "the process grows by {} in the first run{}; what loading left in the heap goes back with it",
             bytes(first),
             later.unwrap_or_default()
         )
