@@ -36,9 +36,9 @@ const LATER_RUNS: u32 = 2;
 const SEED: u64 = 0;
 /// The name of the library's file.
 pub(crate) const LIBRARY_NAME: &str = "libremat_arena.so";
-/// Numbers of threads within a node with which runs are recorded besides one, and more of them where sizes depend on it.
-const THREAD_COUNTS: [u64; 2] = [2, 8];
-const MORE_THREAD_COUNTS: [u64; 2] = [4, 16];
+/// The number of threads within a node with which runs are recorded besides one, and more of them where sizes depend on it.
+const MANY_THREADS: u64 = 8;
+const MORE_THREAD_COUNTS: [u64; 3] = [2, 4, 16];
 /// The largest number of threads that is planned for, at least.
 const MOST_THREADS: u64 = 64;
 /// Shapes that are recorded however long they take.
@@ -202,7 +202,7 @@ impl Planner<'_> {
         let with = |threads: u64| -> Result<Recordings, ArenaPlanError> {
             let mut settings = self.settings(usize::try_from(threads).unwrap_or(1), None);
             let mut others = small.clone();
-            if threads != THREAD_COUNTS[1] && !others.is_empty() {
+            if threads != MANY_THREADS && !others.is_empty() {
                 settings.dims = others.remove(0);
             }
             let options = RecordOptions {
@@ -214,9 +214,7 @@ impl Planner<'_> {
                 shapes: record(&self.runner, self.request.model, &settings, &options)?.recordings,
             })
         };
-        for threads in THREAD_COUNTS {
-            all.push(with(threads)?);
-        }
+        all.push(with(MANY_THREADS)?);
         if fit::depends_on_threads(&all) {
             for threads in MORE_THREAD_COUNTS {
                 all.push(with(threads)?);
