@@ -431,3 +431,16 @@ print(json.dumps({"said": [str(one) for one in said], "two": two, "peak": report
     assert found["peak"] == found["by_name"] > 0
     assert "cannot be both" in found["two"]
     assert all("bunch" in found["said"][place] for place in (0, 1, 3)), found["said"]
+
+
+def test_commands_bound_all_stated_shapes(environment):
+    found = environment.python(
+        """
+bound = remat_opt.inspect(sys.argv[1], shapes={"batch": range(1, 65)})["range"]["peak_bound_bytes"]
+largest = remat_opt.inspect(sys.argv[1], dims={"batch": 64})["peak_bytes"]
+front = remat_opt.sweep(sys.argv[1], ["99%"], **SEARCH, shapes="batch=1..8")
+print(json.dumps([bound, largest, front["points"][0]["range"]["budget"]["holds"]]))""",
+        models.ROOT / "test" / "models" / "features" / "dynamic_batch.onnx",
+    )
+    assert found[0] == found[1] > 0
+    assert found[2] == 8

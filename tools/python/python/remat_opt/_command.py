@@ -10,6 +10,7 @@ from typing import Any
 
 from . import _environment as _environment
 from . import _native
+from ._files import path_of
 from ._progress import Progress, ProgressCallback
 from .errors import error_of
 
@@ -87,6 +88,11 @@ def ranges(shapes: str | Mapping[str, Sizes] | None) -> str | None:
         return str(sizes) if isinstance(sizes, (str, int)) else ",".join(map(str, sizes))
 
     return ",".join(f"{name}={of(sizes)}" for name, sizes in shapes.items())
+
+
+def in_shapes(shapes: str | Mapping[str, Sizes] | None, weights: str | os.PathLike[str] | None) -> list[str]:
+    """Shapes of runs, and a file of those that were seen."""
+    return options(shapes=ranges(shapes), weights=weights and path_of(weights))
 
 
 def several(values: str | Iterable[object] | None) -> str | None:

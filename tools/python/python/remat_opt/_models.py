@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Union
 
 from . import _command as command
-from ._command import Seconds, Share, Size
+from ._command import Seconds, Share, Size, Sizes
 from ._files import Folder, Model, json_file, model_file, path_of
 from ._plan import Plan
 from ._problem import Problem
@@ -25,6 +25,8 @@ def inspect(
     plan: Plan | str | os.PathLike[str] | None = None,
     dims: Mapping[str, int] | None = None,
     fix_dims: Mapping[str, int] | Iterable[str] | None = None,
+    shapes: str | Mapping[str, Sizes] | None = None,
+    weights: str | os.PathLike[str] | None = None,
     options: Sequence[str] = (),
     progress: ProgressCallback | None = None,
 ) -> Report:
@@ -35,6 +37,9 @@ def inspect(
         plan: The plan under which it runs; its own order, unless given.
         dims: Values of symbolic dimensions: `{"batch": 8}`.
         fix_dims: Symbolic dimensions that are fixed, see `optimize`.
+        shapes: Sizes that symbolic dimensions have in runs, see `optimize`: the report has a bound for all of them
+            (`range`).
+        weights: A file of shapes that were seen in runs, see `optimize`.
         options: Further options of `remat-opt inspect`.
         progress: Called now and then with a `Progress`.
 
@@ -47,8 +52,14 @@ def inspect(
     """
     with Folder() as folder:
         place = pathlib.Path(folder)
-        arguments: command.Line = ["inspect", _input(model, place), *command.options(plan=_plan(plan, place))]
-        return Report(command.call([*arguments, *command.dimensions(dims, fix_dims), *options], progress))
+        arguments: command.Line = [
+            *("inspect", _input(model, place)),
+            *command.options(plan=_plan(plan, place)),
+            *command.dimensions(dims, fix_dims),
+            *command.in_shapes(shapes, weights),
+            *options,
+        ]
+        return Report(command.call(arguments, progress))
 
 
 def verify(
@@ -116,6 +127,8 @@ def sweep(
     exact_threads: int | None = None,
     dims: Mapping[str, int] | None = None,
     fix_dims: Mapping[str, int] | Iterable[str] | None = None,
+    shapes: str | Mapping[str, Sizes] | None = None,
+    weights: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     step_limit: int | None = None,
     seed: int = 0,
@@ -137,6 +150,9 @@ def sweep(
         exact_threads: Threads with which tiles keep every bit, see `optimize`.
         dims: Values of symbolic dimensions: `{"batch": 8}`.
         fix_dims: Symbolic dimensions that are fixed, see `optimize`.
+        shapes: Sizes that symbolic dimensions have in runs, see `optimize`: the report has a bound for all of them
+            (`range` of each point).
+        weights: A file of shapes that were seen in runs, see `optimize`.
         threads: Threads to search with.
         step_limit: Most steps of the search for one budget.
         seed: Of the random choices.
@@ -168,6 +184,7 @@ def sweep(
             *command.options(report=page and path_of(page)),
             *command.options(total_time_limit=None if total_time_limit is None else command.seconds(total_time_limit)),
             *command.dimensions(dims, fix_dims),
+            *command.in_shapes(shapes, weights),
             *options,
         ]
         report = Report(command.call(arguments, progress))
@@ -187,6 +204,8 @@ def max_batch(
     solver: str = "auto",
     dims: Mapping[str, int] | None = None,
     fix_dims: Mapping[str, int] | Iterable[str] | None = None,
+    shapes: str | Mapping[str, Sizes] | None = None,
+    weights: str | os.PathLike[str] | None = None,
     seed: int = 0,
     options: Sequence[str] = (),
     progress: ProgressCallback | None = None,
@@ -205,6 +224,9 @@ def max_batch(
         solver: A solver of `docs/solvers`.
         dims: Values of other symbolic dimensions.
         fix_dims: Symbolic dimensions that are fixed, `batch_dim` among them where it is named, see `optimize`.
+        shapes: Sizes that the other symbolic dimensions have in runs, see `optimize`: what is found fits with all of
+            them (`range`).
+        weights: A file of shapes that were seen in runs, see `optimize`.
         seed: Of the random choices.
         options: Further options of `remat-opt max-batch`.
         progress: Called now and then with a `Progress`.
@@ -232,6 +254,7 @@ def max_batch(
                 seed=seed,
             ),
             *command.dimensions(dims, fix_dims),
+            *command.in_shapes(shapes, weights),
             *options,
         ]
         return Report(command.call(arguments, progress))

@@ -130,7 +130,7 @@ def optimize(
         ),
         *command.options(report=page and path_of(page)),
         *command.dimensions(dims, fix_dims),
-        *command.options(shapes=command.ranges(shapes), weights=weights and path_of(weights)),
+        *command.in_shapes(shapes, weights),
         *command.assigned("size", sizes),
         *options,
     ]
