@@ -4,11 +4,12 @@ of it, and how long it takes.
     python test/python/shapes_lab.py ORIGINAL PLANNED --shapes batch=1..64,sequence=1..512 [--count 1000] [--threads 1]
 
 runs the planned model (with `PLANNED.arena` and the library beside it) and the original in a default session on the same
-random shapes, each in a process of its own, and prints what came of it.
+random shapes, each in a process of its own, and prints what came of it; their times are taken in turns in a third one.
 """
 
 import argparse
 import hashlib
+import itertools
 import json
 import pathlib
 import random
@@ -25,7 +26,7 @@ from models import FLOAT, Builder
 CODE = 4 << 20
 """Bytes of code that the kernels of a session may read from files."""
 RULE = 16
-"""Pages that none of so many runs in a row needed are given back by then: two windows of the library."""
+"""Pages that none of so many runs in a row needed go back when the next one begins: two windows of the library."""
 
 
 def speech(path):
@@ -154,41 +155,67 @@ def forget_most():
     pathlib.Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
-def runs(model, plan, library, shapes, threads):
-    """Of every run the largest growth of the process, its growth afterwards, seconds and bits; and what the library
-    counted."""
+def opened(model, plan, library, threads):
+    """A session, with a plan of memory where one is named."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     if plan is not None:
         options.add_session_config_entry("remat.arena.plan", str(plan))
         options.register_custom_ops_library(str(library))
-    session = ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs()]
+    return ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+
+def feeds(session, shapes):
+    """The inputs of each shape, all views of what is there before the first run."""
     made = np.random.default_rng(0)
-    # All inputs are views of what is there before the first run.
     pool = {"tensor(float)": made.standard_normal(1 << 22, np.float32), "tensor(int64)": made.integers(0, 4, 1 << 22)}
-    forget_most()
-    before, rows = status("VmRSS:"), []
     for dims in shapes:
         feed = {}
         for value in session.get_inputs():
             shape = [dims[dim] if isinstance(dim, str) else dim for dim in value.shape]
             view = pool[value.type][: int(np.prod(shape))].reshape(shape)
             feed[value.name] = ort.OrtValue.ortvalue_from_numpy(view)
+        yield feed
+
+
+def ratios(original, planned, plan, library, shapes, threads):
+    """Of every run its time beside that of the original in a default session: both in one process, in turns."""
+    sessions = [opened(planned, plan, library, threads), opened(original, None, library, threads)]
+    names, found = [output.name for output in sessions[0].get_outputs()], []
+    for place, feed in enumerate(feeds(sessions[0], shapes)):
+        seconds = [0.0, 0.0]
+        for which in (0, 1) if place % 2 else (1, 0):
+            start = time.perf_counter()
+            outputs = sessions[which].run_with_ort_values(names, feed)
+            seconds[which] = time.perf_counter() - start
+            del outputs
+        found.append(seconds[0] / seconds[1])
+    return found
+
+
+def runs(model, plan, library, shapes, threads):
+    """Of every run the largest growth of the process, its growth afterwards and bits; and what the library counted."""
+    session = opened(model, plan, library, threads)
+    names, inputs = [output.name for output in session.get_outputs()], feeds(session, shapes)
+    first = next(inputs)
+    forget_most()
+    before, rows = status("VmRSS:"), []
+    for feed in itertools.chain([first], inputs):
         forget_most()
-        start = time.perf_counter()
         outputs = session.run_with_ort_values(names, feed)
-        seconds, most = time.perf_counter() - start, status("VmHWM:") - before
+        most = status("VmHWM:") - before
         digest = hashlib.sha256(b"".join(output.numpy().tobytes() for output in outputs)).hexdigest()
         del outputs, feed
-        rows.append((most, status("VmRSS:") - before, seconds, digest))
+        rows.append((most, status("VmRSS:") - before, digest))
     return rows, Arena(library).figures() if plan is not None else None
 
 
-def in_a_process(*arguments):
-    code = "import json, sys; sys.path.insert(0, sys.argv[1]); import shapes_lab; print(json.dumps(shapes_lab.runs(*json.loads(sys.argv[2]))))"
+def in_a_process(of, *arguments):
+    """What one of the functions gives in a process of its own."""
+    code = "import json, sys; sys.path.insert(0, sys.argv[1]); import shapes_lab; "
+    code += "print(json.dumps(getattr(shapes_lab, sys.argv[2])(*json.loads(sys.argv[3]))))"
     folder = str(pathlib.Path(__file__).parent)
-    words = [sys.executable, "-c", code, folder, json.dumps(arguments, default=str)]
+    words = [sys.executable, "-c", code, folder, of.__name__, json.dumps(arguments, default=str)]
     return json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 
 
@@ -197,7 +224,7 @@ def beyond(plan, shapes, rows, threads):
     code, at most; negative where it stayed below."""
     loads, most = [plan.load(dims, threads) for dims in shapes], []
     for place, (growth, *_) in enumerate(rows):
-        recent = max(loads[max(0, place + 1 - RULE) : place + 1])
+        recent = max(loads[max(0, place - RULE) : place + 1])
         most.append(growth - (1.05 * recent + 1_000_000 + CODE))
     return max(most)
 
@@ -212,20 +239,20 @@ def main():
     chosen = parser.parse_args()
     plan, library = f"{chosen.planned}.arena", chosen.planned.with_name("libremat_arena.so").resolve()
     shapes = some(chosen.shapes, chosen.count)
-    rows, figures = in_a_process(chosen.planned, plan, library, shapes, chosen.threads)
-    stock, _ = in_a_process(chosen.original, None, library, shapes, chosen.threads)
-    ratios = sorted(one[2] / other[2] for one, other in zip(rows, stock, strict=True))
+    rows, figures = in_a_process(runs, chosen.planned, plan, library, shapes, chosen.threads)
+    stock, _ = in_a_process(runs, chosen.original, None, library, shapes, chosen.threads)
+    times = in_a_process(ratios, chosen.original, chosen.planned, plan, library, shapes, chosen.threads)
     loads = [Plan(plan).load(dims, chosen.threads) for dims in shapes]
     report = {
         "shapes": len(shapes),
-        "other_bits": sum(one[3] != other[3] for one, other in zip(rows, stock, strict=True)),
+        "other_bits": sum(one[2] != other[2] for one, other in zip(rows, stock, strict=True)),
         "largest_load": max(loads),
         "largest_growth": max(row[0] for row in rows),
         "largest_growth_stock": max(row[0] for row in stock),
         "beyond_allowed": round(beyond(Plan(plan), shapes, rows, chosen.threads)),
         "median_growth_after_a_run": sorted(row[1] for row in rows)[len(rows) // 2],
         "median_growth_after_a_run_stock": sorted(row[1] for row in stock)[len(stock) // 2],
-        "time_ratio_median": round(ratios[len(ratios) // 2], 3),
+        "time_ratio_median": round(sorted(times)[len(times) // 2], 3),
         **figures,
     }
     print(json.dumps(report, indent=2))

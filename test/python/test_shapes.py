@@ -31,9 +31,9 @@ def test_the_process_stays_near_what_is_live(name, remat_opt, tmp_path):
     assert arena is not None, run.stderr
     shapes = shapes_lab.some(ranges, COUNT)
     for threads in (1, 2):
-        rows, figures = shapes_lab.in_a_process(out, arena["file"], arena["library"], shapes, threads)
-        stock, _ = shapes_lab.in_a_process(tmp_path / "model.onnx", None, arena["library"], shapes, threads)
-        assert [row[3] for row in rows] == [row[3] for row in stock]
+        rows, figures = shapes_lab.in_a_process(shapes_lab.runs, out, arena["file"], arena["library"], shapes, threads)
+        stock, _ = shapes_lab.in_a_process(shapes_lab.runs, tmp_path / "model.onnx", None, arena["library"], shapes, threads)
+        assert [row[2] for row in rows] == [row[2] for row in stock]
         assert (figures["missed"], figures["refused"]) == (0, 0), figures
         assert figures["runs"] == COUNT
         plan = shapes_lab.Plan(arena["file"])

@@ -146,6 +146,11 @@ impl<M: Memory> Blocks<M> {
         self.is_watched
     }
 
+    /// The heap gave back so many bytes that loading had left.
+    pub(crate) fn count_returned(&mut self, bytes: u64) {
+        self.figures.returned_bytes += bytes;
+    }
+
     /// Gives back all pages that neither a live buffer nor a run that goes on needs; how many bytes that were.
     pub(crate) fn trim(&mut self) -> u64 {
         let before = self.used_bytes();

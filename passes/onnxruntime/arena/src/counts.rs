@@ -44,6 +44,8 @@ pub struct AllocationCounts {
     pub reserved_bytes: u64,
     /// Most such bytes at one time.
     pub most_reserved_bytes: u64,
+    /// Bytes by which the process shrank when the heap gave back what loading had left.
+    pub returned_bytes: u64,
 }
 
 impl AllocationCounts {
@@ -72,5 +74,6 @@ impl AllocationCounts {
         self.limit_bytes = limits.min().unwrap_or(0);
         self.reserved_bytes += other.reserved_bytes;
         self.most_reserved_bytes += other.most_reserved_bytes;
+        self.returned_bytes += other.returned_bytes;
     }
 }

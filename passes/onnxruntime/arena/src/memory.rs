@@ -38,8 +38,9 @@ unsafe extern "C" {
 /// Returns free memory of the heap to the system; a function of the GNU C library.
 const TRIM: &CStr = c"malloc_trim";
 
-/// What the heap of the process keeps though nobody uses it goes back to the system, where its C library can do that.
-pub(crate) fn trim_heap() {
+/// What the heap of the process keeps though nobody uses it goes back to the system, where its C library can do that. By how many bytes the
+/// process shrank.
+pub(crate) fn trim_heap() -> u64 {
     static FOUND: OnceLock<Option<unsafe extern "C" fn(usize) -> c_int>> = OnceLock::new();
     let trim = *FOUND.get_or_init(|| {
         // SAFETY: no library stands for all that are loaded, and the name ends in a zero.
@@ -48,10 +49,19 @@ pub(crate) fn trim_heap() {
         (!found.is_null())
             .then(|| unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(usize) -> c_int>(found) })
     });
-    if let Some(trim) = trim {
-        // SAFETY: the function may be called from every thread at any time, and leaves what is in use as it is.
-        unsafe { trim(0) };
-    }
+    let Some(trim) = trim else { return 0 };
+    let before = resident();
+    // SAFETY: the function may be called from every thread at any time, and leaves what is in use as it is.
+    unsafe { trim(0) };
+    before.saturating_sub(resident())
+}
+
+/// Resident bytes of the process; 0 where the system does not say it.
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
 }
 
 /// The memory of this process.

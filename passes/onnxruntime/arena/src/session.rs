@@ -283,7 +283,7 @@ impl Session {
         if is_loading {
             GATE.leave(thread);
         } else if self.has_loaded.swap(false, Ordering::Relaxed) {
-            trim_heap();
+            blocks.count_returned(trim_heap());
         }
         let address = match blocks.allocate(thread, size, credit) {
             Ok(address) => address as *mut c_void,

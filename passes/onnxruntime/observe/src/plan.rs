@@ -450,6 +450,7 @@ impl Planner<'_> {
             block_bytes: planned.map_or(0, |at| at.block_bytes),
             outside_bytes: of(&measured),
             code_bytes: original.resident.map_or(0, |resident| resident.files),
+            returned_bytes: figures.map_or(0, |figures| figures.returned_bytes),
             original_first_bytes: original.resident.map(|resident| resident.first),
             original_later_bytes: original.resident.and_then(|resident| resident.later),
             resident_first_bytes: measured.resident.map(|resident| resident.first),

@@ -33,6 +33,8 @@ pub struct ArenaFigures {
     pub block_bytes: u64,
     /// Most blocks at one time.
     pub most_blocks: u64,
+    /// Bytes that loading had left in the heap, and the first run returned.
+    pub returned_bytes: u64,
 }
 
 impl From<AllocationCounts> for ArenaFigures {
@@ -44,6 +46,7 @@ impl From<AllocationCounts> for ArenaFigures {
             refused: figures.refused,
             block_bytes: figures.block_bytes,
             most_blocks: figures.most_blocks,
+            returned_bytes: figures.returned_bytes,
         }
     }
 }

@@ -59,6 +59,8 @@ class SessionMemory:
     """What counts against it now."""
     most_reserved_bytes: int | None = None
     """Most of that at one time."""
+    returned_bytes: int | None = None
+    """What loading had left in the heap, and the first run returned."""
 
 
 _NAMES = [field.name for field in dataclasses.fields(SessionMemory)]

@@ -68,6 +68,8 @@ pub struct ArenaMeasured {
     pub outside_bytes: u64,
     /// Bytes of files that a run reads into memory, the code of kernels for the most part, as measured of the original.
     pub code_bytes: u64,
+    /// Bytes that loading leaves in the heap, and the first run with the plan returns; the growth of the process is less by them.
+    pub returned_bytes: u64,
     /// Growth of resident memory in the first run of the original in a default session, where the system says it.
     pub original_first_bytes: Option<u64>,
     /// The same in later runs.

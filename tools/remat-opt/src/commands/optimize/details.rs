@@ -338,9 +338,10 @@ fn in_one_block(plan: &ArenaPlanned) -> Vec<String> {
         let later = measured.resident_later_bytes;
         let later = later.map(|later| format!(", {} in later runs", bytes(later)));
         format!(
-            "the process grows by {} in the first run{}; what loading left in the heap goes back with it",
+            "the process grows by {} in the first run{}; {} that loading left go back then",
             bytes(first),
-            later.unwrap_or_default()
+            later.unwrap_or_default(),
+            bytes(measured.returned_bytes)
         )
     }));
     lines.extend(
