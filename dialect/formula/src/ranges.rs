@@ -264,13 +264,15 @@ impl fmt::Display for Ranges {
     }
 }
 
+/// Ranges that a test states.
+#[cfg(test)]
+pub(crate) fn read(text: &str) -> Ranges {
+    text.parse().expect("they are ranges")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn read(text: &str) -> Ranges {
-        text.parse().expect("they are ranges")
-    }
 
     #[test]
     fn ranges_are_read_as_they_are_written() {

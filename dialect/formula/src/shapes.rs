@@ -1,6 +1,6 @@
 //! Shapes of ranges: sizes of all dimensions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Ranges;
 
@@ -86,7 +86,7 @@ impl Ranges {
         }
         let mut shapes: Vec<Shape> = self.corners();
         shapes.truncate(most);
-        let mut seen: std::collections::BTreeSet<Shape> = shapes.iter().cloned().collect();
+        let mut seen: BTreeSet<Shape> = shapes.iter().cloned().collect();
         let random = self.sample(most.saturating_mul(TRIES), 0).into_iter();
         let left = most - shapes.len();
         shapes.extend(random.filter(|shape| seen.insert(shape.clone())).take(left));
@@ -96,13 +96,8 @@ impl Ranges {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
-
-    fn read(text: &str) -> Ranges {
-        text.parse().expect("they are ranges")
-    }
+    use crate::ranges::read;
 
     #[test]
     fn every_shape_has_a_place() {

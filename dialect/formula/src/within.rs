@@ -99,9 +99,10 @@ mod tests {
     use std::convert::Infallible;
 
     use super::*;
+    use crate::ranges::read;
 
     fn judged(ranges: &str, weights: &[(u64, u64)]) -> Within {
-        let ranges: Ranges = ranges.parse().expect("they are ranges");
+        let ranges = read(ranges);
         let shape = |n| Shape::from([("n".to_owned(), n)]);
         let weights: Vec<(Shape, u64)> = weights.iter().map(|&(n, weight)| (shape(n), weight)).collect();
         let peak = |shape: &Shape| Ok::<_, Infallible>(10 * shape["n"]);

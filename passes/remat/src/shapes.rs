@@ -4,14 +4,12 @@
 //! plan says what the peak is then. In a range of sizes, intervals bound every dimension of every tensor, so a replay with these sizes bounds the
 //! peak: it grows with each size.
 
-use remat_cost::{Device, Profile, analytic};
+use remat_cost::Device;
 use remat_formula::{Bound, PeakBound, Proof, Ranges, Shape, Within, parts};
-use remat_ir::{Graph, NoFormula, OpId};
-use remat_onnxruntime_sim::body_bytes;
+use remat_ir::{Graph, NoFormula, Op, TensorId};
 use remat_plan::{Plan, Problem};
 use remat_verify::replay;
 use thiserror::Error;
-use typed_index_collections::TiVec;
 
 use crate::model::problem_of;
 use crate::{LoadOptions, Model};
@@ -30,8 +28,8 @@ pub struct PlanAtShapes<'a> {
     plan: &'a Plan,
     options: LoadOptions,
     device: Device,
-    /// What kernels take at the sizes that the model was read with, by the cost model.
-    estimated: TiVec<OpId, u64>,
+    /// The problem at the sizes that the model was read with, as the cost model has it.
+    given: Problem,
     /// Of every dimension that the model leaves open.
     ranges: Ranges,
 }
@@ -58,6 +56,9 @@ pub enum NoShapes {
     /// Where storages move, the peak depends on how long that takes.
     #[error("with a second memory, the peak depends on the time that transfers take")]
     Paged,
+    /// What a kernel takes was measured, or stated, at one size.
+    #[error("what op `{0}` takes while it runs is known at one size only")]
+    Workspace(String),
     /// The plan, or the problem, is none at other sizes.
     #[error("at other sizes the plan is refused: {0}")]
     Refused(String),
@@ -94,7 +95,7 @@ impl Model {
     /// A plan of the model at the shapes of `ranges`; open dimensions that these do not name keep the size that the model was read with. `options`
     /// are those that it was read with.
     ///
-    /// What a kernel takes besides operands and results follows from the cost model; a measured figure stays where that says the same for all sizes.
+    /// What a kernel takes besides operands and results follows from the cost model.
     ///
     /// # Errors
     /// [`NoShapes`] if nothing is known of other shapes.
@@ -120,7 +121,7 @@ impl Model {
                 return Err(NoShapes::Beyond { name, least, most });
             }
         }
-        let given = dims
+        let sizes = dims
             .iter()
             .map(|dim| dim.name.clone())
             .zip(formulas.given.iter().copied());
@@ -129,9 +130,17 @@ impl Model {
             ..options.clone()
         };
         let device = options.device().map_err(refused)?;
+        let (given, _) = problem_of(graph, &options, &device).map_err(refused)?;
+        let mut ops = graph.ops.iter().zip(self.problem().ops.iter().zip(&given.ops));
+        // Subgraphs have one size, with plans of their own, too.
+        let is_stated =
+            |op: &Op| op.bodies.is_empty() && op.reads().chain(op.results()).any(|tensor| is_open(graph, tensor));
+        if let Some((op, _)) = ops.find(|(op, (ours, given))| ours.workspace != given.workspace && is_stated(op)) {
+            return Err(NoShapes::Workspace(op.name.clone()));
+        }
         Ok(PlanAtShapes {
-            estimated: workspaces(&analytic(graph, &device, body_bytes)),
-            ranges: ranges.clone().or(&Ranges::fixed(&given.collect())),
+            given,
+            ranges: ranges.clone().or(&Ranges::fixed(&sizes.collect())),
             graph,
             problem: self.problem(),
             plan,
@@ -142,12 +151,6 @@ impl Model {
 }
 
 impl PlanAtShapes<'_> {
-    /// The sizes of every dimension that the model leaves open.
-    #[must_use]
-    pub fn ranges(&self) -> &Ranges {
-        &self.ranges
-    }
-
     /// What runs of all shapes take at most.
     ///
     /// # Errors
@@ -221,8 +224,7 @@ impl PlanAtShapes<'_> {
 
     /// The peak of the plan with the sizes of a graph, which is that of the plan with other sizes.
     fn replayed(&self, graph: &Graph) -> Result<u64, NoShapes> {
-        let (other, profile) = problem_of(graph, &self.options, &self.device).map_err(refused)?;
-        let estimated = workspaces(&profile);
+        let (other, _) = problem_of(graph, &self.options, &self.device).map_err(refused)?;
         let mut problem = Problem {
             budget: None,
             deadline: None,
@@ -231,9 +233,8 @@ impl PlanAtShapes<'_> {
         for (storage, other) in problem.storages.iter_mut().zip(&other.storages) {
             storage.bytes = other.bytes;
         }
-        let kernels = estimated.iter().zip(&self.estimated);
-        for ((op, other), (now, before)) in problem.ops.iter_mut().zip(&other.ops).zip(kernels) {
-            if now != before {
+        for (op, (other, given)) in problem.ops.iter_mut().zip(other.ops.iter().zip(&self.given.ops)) {
+            if other.workspace != given.workspace {
                 op.workspace = other.workspace;
             }
         }
@@ -248,7 +249,7 @@ fn refused(error: impl std::fmt::Display) -> NoShapes {
     NoShapes::Refused(text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// What every kernel takes besides operands and results.
-fn workspaces(profile: &Profile) -> TiVec<OpId, u64> {
-    profile.ops.iter().map(|op| op.workspace_bytes).collect()
+/// Whether a tensor may have other sizes.
+fn is_open(graph: &Graph, tensor: TensorId) -> bool {
+    graph.tensors[tensor].ty.has_free_dims()
 }

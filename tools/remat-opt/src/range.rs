@@ -1,7 +1,7 @@
 //! What runs of all stated shapes take, and in which of them the budget holds.
 
 use remat::formula::{PeakBound, Proof, Ranges, Within};
-use remat::plan::{BudgetSpec, Plan};
+use remat::plan::Plan;
 use remat::{LoadOptions, Model, NoShapes, ShapesMissed};
 use remat_files::shown;
 use remat_onnxruntime_deploy::ArenaPlanned;
@@ -29,11 +29,6 @@ pub(crate) struct RangeRecord {
     /// Why nothing is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     unknown: Option<String>,
-}
-
-/// The budget that is to hold for every shape: one in bytes, or a share of what the model takes at the sizes that it is planned for.
-pub(crate) fn promised(spec: BudgetSpec, model: &Model) -> Option<u64> {
-    spec.bytes(model.baseline_peak().bytes)
 }
 
 impl RangeRecord {

@@ -131,13 +131,7 @@ impl Plans {
     #[must_use]
     #[cfg(not(arena_library))]
     pub fn shape_with_least(&self, plan: usize, dims: &[u64]) -> Option<Shape> {
-        let others = self.ranges.get(dims.len()..).unwrap_or_default();
-        let dims: Vec<u64> = dims
-            .iter()
-            .copied()
-            .chain(others.iter().map(|&(least, _)| least))
-            .collect();
-        self.shape(plan, &dims)
+        self.shape(plan, &self.completed(dims, |(least, _)| least))
     }
 
     /// The largest block of any of the plans for these sizes of the first open dimensions, and any of the others; `None` where a buffer is larger than
@@ -145,13 +139,23 @@ impl Plans {
     #[must_use]
     #[cfg(not(arena_library))]
     pub fn most_at(&self, dims: &[u64]) -> Option<u64> {
-        let ends = self.ranges.get(dims.len()..).unwrap_or_default().iter();
-        let with =
-            |rest: fn(&(u64, u64)) -> u64| dims.iter().copied().chain(ends.clone().map(rest)).collect::<Vec<u64>>();
-        let corners = [with(|&(least, _)| least), with(|&(_, most)| most)];
+        let corners = [
+            self.completed(dims, |(least, _)| least),
+            self.completed(dims, |(_, most)| most),
+        ];
         let plans = (0..self.plans.len()).flat_map(|plan| corners.iter().map(move |dims| (plan, dims)));
         let blocks = plans.map(|(plan, dims)| Some(self.shape(plan, dims)?.block_bytes()));
         blocks.collect::<Option<Vec<u64>>>()?.into_iter().max()
+    }
+
+    /// These sizes of the first open dimensions, and ends of the ranges of the others.
+    #[cfg(not(arena_library))]
+    fn completed(&self, dims: &[u64], end: fn((u64, u64)) -> u64) -> Vec<u64> {
+        let others = self.ranges.get(dims.len()..).unwrap_or_default();
+        dims.iter()
+            .copied()
+            .chain(others.iter().map(|&range| end(range)))
+            .collect()
     }
 
     /// Where the buffers of a shape lie if some of them lie where they lie.

@@ -65,7 +65,7 @@ pub(crate) struct Session {
     watch: fn(),
     limit: Arc<Limit>,
     /// Whether the heap may have what was needed only while the session loaded.
-    has_loaded: AtomicBool,
+    has_leftovers: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -177,7 +177,7 @@ impl Session {
             purpose,
             watch,
             limit: of_process,
-            has_loaded: AtomicBool::new(true),
+            has_leftovers: AtomicBool::new(true),
             state: Mutex::new(State {
                 blocks: Blocks::new(shared(plans), Process { huge_pages }, account),
                 recorded: records.then(Vec::new),
@@ -249,7 +249,7 @@ impl Session {
     }
 
     pub(crate) fn load_ends(&self) {
-        self.has_loaded.store(true, Ordering::Relaxed);
+        self.has_leftovers.store(true, Ordering::Relaxed);
         self.state().blocks.load_ends(this_thread());
     }
 
@@ -282,7 +282,7 @@ impl Session {
         let is_loading = blocks.is_loading(thread);
         if is_loading {
             GATE.leave(thread);
-        } else if self.has_loaded.swap(false, Ordering::Relaxed) {
+        } else if self.has_leftovers.swap(false, Ordering::Relaxed) {
             blocks.count_returned(trim_heap());
         }
         let address = match blocks.allocate(thread, size, credit) {

@@ -283,10 +283,8 @@ impl Planner<'_> {
         let plans = Plans::new(file);
         let available = available_bytes().map_or(u64::MAX, |bytes| bytes / 4);
         let fits = |dims: &BTreeMap<String, u64>| {
-            let mut sizes = samples.sizes(dims);
-            sizes.resize(file.dims.len(), 1);
             plans
-                .shape(0, &sizes)
+                .shape_with_least(0, &samples.sizes(dims))
                 .is_none_or(|shape| shape.block_bytes() <= available)
         };
         let shapes: Vec<BTreeMap<String, u64>> = samples.to_compare().into_iter().filter(fits).collect();
@@ -361,9 +359,7 @@ impl Planner<'_> {
             file.plans.iter().position(is_it).unwrap_or(0)
         });
         let at = |dims: &BTreeMap<String, u64>| {
-            let mut sizes = samples.sizes(dims);
-            sizes.resize(file.dims.len(), 1);
-            let shape = plans.shape(lasting, &sizes)?;
+            let shape = plans.shape_with_least(lasting, &samples.sizes(dims))?;
             Some(ArenaAt {
                 dims: samples.named(dims),
                 load_bytes: shape.load_bytes(&plans),

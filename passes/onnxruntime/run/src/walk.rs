@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use remat_formula::Shape as Dims;
 use remat_formula::{Range, Ranges};
 
 /// Places, from 0, of sizes that are tried for all dimensions at once, until some work.
@@ -46,9 +47,6 @@ pub fn complete_ranges(stated: &Ranges, open: &BTreeSet<String>, works: &BTreeMa
     let kept = stated.clone().only(|name| open.contains(name));
     kept.or(&unstated.map(range).collect())
 }
-
-/// Sizes of the open dimensions.
-pub(crate) type Dims = BTreeMap<String, u64>;
 
 /// Runs shapes of these ranges, beginning with one that works, until `run` says that there was enough: `None`. Else it says whether the model runs
 /// with a shape.

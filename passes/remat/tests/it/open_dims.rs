@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use protobuf::Message;
 use remat::formula::{Proof, Ranges};
 use remat::plan::BudgetSpec;
+use remat::profile::{OpRecord, PROFILE_FORMAT, ProfileFile};
 use remat::solver::SolveControl;
 use remat::verify::resident_at;
 use remat::{LoadOptions, Model, NoShapes, SolveRequest};
@@ -17,6 +18,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial!(the_peak_at_other_sizes_is_that_of_the_model_read_at_them),
         trial!(no_shape_takes_more_than_the_bound_and_the_largest_comes_to_it),
+        trial!(a_workspace_that_is_known_at_one_size_bounds_no_other),
         trial!(what_shrinks_where_another_grows_is_bounded_in_parts),
         trial!(the_load_at_the_peak_is_a_formula_and_what_none_gives),
         trial!(a_model_without_open_dimensions_has_no_formulas),
@@ -122,6 +124,28 @@ fn no_shape_takes_more_than_the_bound_and_the_largest_comes_to_it() {
             batches.peak(&Hourglass::options([4, 33, 48]).dims).unwrap()
         );
     }
+}
+
+fn a_workspace_that_is_known_at_one_size_bounds_no_other() {
+    let hourglass = Hourglass::new("batch 3 height width");
+    let node = hourglass.open(GIVEN).problem().ops.raw[1].name.clone();
+    let mut options = Hourglass::options(GIVEN);
+    options.profile = Some(ProfileFile {
+        format: PROFILE_FORMAT.to_owned(),
+        device: "mine".to_owned(),
+        method: "by hand".to_owned(),
+        date: None,
+        run: None,
+        ops: vec![OpRecord {
+            node: node.clone(),
+            duration_ns: 1_000,
+            workspace_bytes: Some(123_456),
+            outputs: Vec::new(),
+        }],
+    });
+    let model = Model::open(&hourglass.path, &options).unwrap();
+    let error = model.at_shapes(model.baseline_plan(), &"batch=1..4".parse().unwrap(), &options);
+    assert_eq!(error.map(drop), Err(NoShapes::Workspace(node)));
 }
 
 fn what_shrinks_where_another_grows_is_bounded_in_parts() {

@@ -101,18 +101,21 @@ impl Shapes {
 
     /// The sizes of a model that is to fit in every shape: those of `--dim`, else the largest.
     pub(crate) fn complete_with_largest(&self, load: &mut LoadOptions) {
-        for (name, size) in self.ranges.largest() {
-            load.dims.entry(name).or_insert(size);
-        }
+        given(self.ranges.largest(), load);
     }
 
     /// The sizes at which a model is planned: those of `--dim`, else those of the most frequent shape, else the largest.
     pub(crate) fn complete(&self, load: &mut LoadOptions) {
         let most = self.frequent.iter().rev().max_by_key(|(_, weight)| *weight);
         let sizes = most.map_or_else(|| self.ranges.largest(), |(dims, _)| dims.clone());
-        for (name, size) in sizes {
-            load.dims.entry(name).or_insert(size);
-        }
+        given(sizes, load);
+    }
+}
+
+/// Gives dimensions their sizes, where none is given.
+fn given(sizes: Dims, load: &mut LoadOptions) {
+    for (name, size) in sizes {
+        load.dims.entry(name).or_insert(size);
     }
 }
 

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use remat::dtr::{Heuristic, UnknownHeuristic};
+use remat::formula::Within;
 use remat::onnx::OnnxError;
 use remat::plan::{PlanFileError, StopReason};
 use remat::verify::Violation;
-use remat::{BaselineOf, Error, PlanError, ReadError, SetupError, SolveError};
+use remat::{BaselineOf, Error, PlanError, ReadError, SetupError, ShapesMissed, SolveError};
 use remat_onnxruntime_deploy::{DeployError, Missed};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -85,6 +86,8 @@ pub(crate) enum Details {
     },
     /// A budget that no file keeps, and what the closest one takes.
     BudgetMissed(Missed),
+    /// A budget that does not hold in all shapes that are stated.
+    ShapesMissed(Within),
     /// A measured peak above the predicted one.
     PredictionExceeded {
         /// The predicted peak.
@@ -273,6 +276,7 @@ impl Details {
                 tensors: tensors.clone(),
                 dims: dims.clone(),
             }),
+            Error::Shapes(ShapesMissed(within)) => Some(Self::ShapesMissed(within.clone())),
             Error::Plan(error) => Self::of_plan(error),
             Error::Solve(error) => Self::of_search(error),
             _ => None,

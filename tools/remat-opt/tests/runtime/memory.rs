@@ -63,13 +63,18 @@ pub(crate) fn a_budget_is_kept_for_all_shapes_or_the_exit_status_says_for_how_ma
         command.arg("-o").arg(folder.path("out.onnx"));
         let output = command.output().expect("it runs");
         let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
-        (output.status.code(), report["range"].clone())
+        (
+            output.status.code(),
+            report["range"].clone(),
+            report["error"]["details"].clone(),
+        )
     };
-    let (code, range) = run("300KiB");
+    let (code, range, _) = run("300KiB");
     assert_eq!((code, &range["bound_proof"]), (Some(0), &"largest-shape".into()));
     assert_eq!(range["budget"]["holds"], 64);
-    let (code, range) = run("100KiB");
-    assert_eq!(code, Some(1));
+    let (code, range, details) = run("100KiB");
+    assert_eq!((code, &details["type"]), (Some(1), &"shapes-missed".into()));
+    assert_eq!(details["holds"], range["budget"]["holds"]);
     let budget = &range["budget"];
     let holds = budget["holds"].as_u64().expect("a number");
     assert!(0 < holds && holds < 64 && budget["is_every"] == true, "{range}");

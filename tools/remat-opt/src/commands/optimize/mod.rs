@@ -45,7 +45,7 @@ use crate::floor::Floor;
 use crate::job::{Job, LEAST};
 use crate::page::{self, AsItCame, Said};
 use crate::progress::Line;
-use crate::range::{RangeRecord, promised};
+use crate::range::RangeRecord;
 use crate::runtime::{expected, limits};
 use crate::{block, bodies, console, interrupt};
 
@@ -166,7 +166,7 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
     emit_plan(args, job.files, &model, &solution)?;
     draw_block(args, &solution)?;
     let floor = floor(args, talk, &model, &args.control(&line));
-    let budget = promised(args.budget, &model);
+    let budget = args.budget.bytes(model.baseline_peak().bytes);
     let range = RangeRecord::of_plan((&model, &solution.plan), &shapes, &job.load, budget);
     line.finish();
     let about = About {
@@ -495,7 +495,7 @@ fn deploy(
     emit_plan(args, job.files, &found.model, &found.solution)?;
     draw_block(args, &found.solution)?;
     let floor = floor(args, talk, &found.model, &whole);
-    let budget = promised(args.budget, &found.model);
+    let budget = args.budget.bytes(found.model.baseline_peak().bytes);
     let range = match &arena {
         Ok(planned) => RangeRecord::of_memory(planned, shapes, budget),
         Err(_) => RangeRecord::of_plan((&found.model, &found.solution.plan), shapes, &load, budget),
@@ -515,12 +515,16 @@ fn deploy(
         let said = said(&report, page::title(job.input, &model));
         page::write(path, &AsItCame::of(&model), rewritten, solution, said)?;
     }
-    let outcome = match found.missed.is_some() && found.is_written && range.is_some() {
-        // It was missed in one shape.
-        true => in_every_shape(range.as_ref()),
-        false => as_predicted(&found).and_then(|()| in_every_shape(range.as_ref())),
+    // Where it is known in which shapes the budget holds, that it is missed in one of them is part of it.
+    let outcome = match found.missed.is_some() && report.missed.is_none() {
+        true => Ok(()),
+        false => as_predicted(&found),
     };
-    console::report(&args.report, &report, outcome)
+    console::report(
+        &args.report,
+        &report,
+        outcome.and_then(|()| in_every_shape(range.as_ref())),
+    )
 }
 
 /// What was to be found for a file that is written: nothing where a signal came before, which says so and takes nothing from the report.
