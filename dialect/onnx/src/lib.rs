@@ -41,6 +41,7 @@ mod tensor_file;
 mod tiles;
 mod types;
 mod values;
+mod weights;
 mod wire;
 
 pub use attributes::kind as attribute_kind;
@@ -54,3 +55,4 @@ pub use sizes::ImportOptions;
 pub use tensor_file::TensorFile;
 pub use tiles::{PART, TILE_MARK};
 pub use types::{element as element_type, value_type};
+pub use weights::{LaidOut, LayOut, lay_out};

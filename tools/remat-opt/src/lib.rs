@@ -21,6 +21,7 @@ mod files;
 mod floor;
 mod interrupt;
 mod job;
+mod ledgers;
 mod library;
 mod lines;
 mod machine;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use remat::{ErrorKind, SolveError};
 use remat_files::shown;
 use remat_onnx::OnnxError;
-use remat_onnxruntime_observe::ArenaPlanError;
+use remat_onnxruntime_observe::{ArenaPlanError, ProcessWithin, Program};
 use remat_onnxruntime_predict::PredictError;
 use remat_onnxruntime_run::{RuntimeError, SizeOutcome, dims_text};
 use thiserror::Error;
@@ -69,6 +69,9 @@ pub enum DeployError {
     /// No file keeps the budget.
     #[error("no file keeps the budget of {} bytes: the closest takes {} bytes in ONNX Runtime with the memory arena off ({})", .0.budget, .0.reached, if .0.is_measured { "measured" } else { "predicted" })]
     BudgetMissed(Missed),
+    /// A process takes more than its limit, whatever is dropped.
+    #[error("a process in {} takes at least {} bytes, because of its {}, and {} are the limit", program_text(.0.program), .0.least_bytes, .0.forbidden_by.unwrap_or("runs"), .0.limit_bytes)]
+    ProcessTooLarge(ProcessWithin),
     /// A measured peak lies above the predicted one.
     #[error("the measured peak of {measured} bytes exceeds the predicted peak of {predicted} bytes")]
     PredictionExceeded {
@@ -109,6 +112,14 @@ pub enum DeployError {
     },
 }
 
+/// A program, in words.
+fn program_text(program: Program) -> &'static str {
+    match program {
+        Program::C => "C",
+        Program::Python => "Python",
+    }
+}
+
 impl DeployError {
     /// The lowest peak that is known of a model for which a budget is refused, in bytes.
     pub(crate) fn lowest_known(&self) -> u64 {
@@ -126,6 +137,7 @@ impl DeployError {
         match self {
             Self::Pipeline(error) => error.kind(),
             Self::BudgetMissed(_)
+            | Self::ProcessTooLarge(_)
             | Self::PredictionExceeded { .. }
             | Self::ModelsDiffer { .. }
             | Self::OtherAtSize { .. } => ErrorKind::Negative,

@@ -65,6 +65,10 @@ pub struct ArenaPlanRequest<'a> {
     pub library: Option<&'a Path>,
     /// The level of the sessions.
     pub level: OptimizationLevel,
+    /// That of sessions of the original.
+    pub original_level: OptimizationLevel,
+    /// Weights that a run maps and reads from a file: the process grows by them.
+    pub mapped_bytes: u64,
     /// Sizes of open dimensions with which the model is known to run: memory is measured with them.
     pub dims: &'a BTreeMap<String, u64>,
     /// The sizes that open dimensions have in runs; those of other dimensions may be any.
@@ -293,6 +297,7 @@ impl Planner<'_> {
             sizes: Sizes::These { shapes, time: left },
             seed: SEED,
             arena_library: self.settings(1, Some(&self.tried)).arena_library,
+            base_level: self.request.keeps_bits.then_some(self.request.original_level),
         };
         let exact = self.without_library(1, SessionSettings::exact(self.request.level));
         let base = match self.request.keeps_bits {
@@ -417,7 +422,10 @@ impl Planner<'_> {
             seeds: vec![SEED],
             time: None,
         };
-        let stock = self.without_library(1, SessionSettings::stock());
+        let stock = SessionSettings {
+            level: self.request.original_level,
+            ..self.without_library(1, SessionSettings::stock())
+        };
         let original = measure(&self.runner, self.request.original, &stock, &options)?;
         let settings = self.settings(1, Some(&self.tried));
         let measured = measure(&self.runner, self.request.model, &settings, &options)?;
@@ -445,7 +453,7 @@ impl Planner<'_> {
             load_bytes: planned.map_or(0, |at| at.load_bytes),
             block_bytes: planned.map_or(0, |at| at.block_bytes),
             outside_bytes: of(&measured),
-            code_bytes: original.resident.map_or(0, |resident| resident.files),
+            code_bytes: original.resident.map_or(0, |resident| resident.files) + self.request.mapped_bytes,
             returned_bytes: figures.map_or(0, |figures| figures.returned_bytes),
             original_first_bytes: original.resident.map(|resident| resident.first),
             original_later_bytes: original.resident.and_then(|resident| resident.later),
@@ -489,7 +497,7 @@ pub(crate) fn tell(control: &SolveControl<'_>, what: &str) {
 }
 
 /// The hash of a file.
-fn hash(path: &Path) -> Result<String, ArenaPlanError> {
+pub(crate) fn hash(path: &Path) -> Result<String, ArenaPlanError> {
     let read = || -> std::io::Result<blake3::Hash> {
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(File::open(path)?)?;

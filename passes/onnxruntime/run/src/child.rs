@@ -5,6 +5,7 @@ use std::io::{BufRead, Write};
 use serde::Serialize;
 
 use crate::compare::{compare_bits_here, compare_time_here};
+use crate::ledger::{Taken, measure_process_here};
 use crate::measure::measure_here;
 use crate::optimize::optimize_here;
 use crate::process;
@@ -23,6 +24,7 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> std::io::Result
     input.read_line(&mut line)?;
     let request: Request = serde_json::from_str(&line)?;
     process::die_with(request.parent)?;
+    let before = Taken::now();
     let runtime = Runtime::load(&request.library);
     let settings = &request.settings;
     let answer = match &request.task {
@@ -44,7 +46,12 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> std::io::Result
         } => json(&runtime.and_then(|r| profile_here(&r, model, settings, *runs, *seed, given))),
         Task::Record { model, options } => json(&runtime.and_then(|r| record_here(&r, model, settings, options))),
         Task::Version => json(&runtime.map(|r| r.version().to_owned())),
-        Task::Optimize { model, out } => json(&runtime.and_then(|r| optimize_here(&r, model, settings.level, out))),
+        Task::Optimize { model, out, packs } => {
+            json(&runtime.and_then(|r| optimize_here(&r, model, settings.level, (out, *packs))))
+        }
+        Task::Ledger { model, options } => {
+            json(&runtime.and_then(|r| measure_process_here(&r, model, (settings, before), options)))
+        }
     }?;
     writeln!(output, "{ANSWER}{answer}")?;
     output.flush()

@@ -11,6 +11,7 @@
 //! | where do two models differ? | [`compare_bits`]; all of this at once: [`compare_models`] |
 //! | what does each node take? | [`profile()`] |
 //! | what does it allocate, in which order? | [`record()`] |
+//! | what does a process take that loads a model and runs it? | [`measure_process`] |
 //!
 //! Measuring happens in a child process, the program itself started with a subcommand that calls [`serve`]: it is started with a
 //! heap meter (`meter/heap_meter.rs`), and may run out of memory without harm.
@@ -22,6 +23,7 @@ mod error;
 mod events;
 mod host;
 mod inputs;
+mod ledger;
 mod measure;
 mod meter;
 mod optimize;
@@ -47,9 +49,10 @@ pub use error::RuntimeError;
 pub use events::{ProfiledNode, ProfiledOutput};
 pub use host::Host;
 pub use inputs::InputTensor;
+pub use ledger::{LedgerOptions, ProcessMeasured, measure_process};
 pub use measure::{Measurement, OutputDigest, Peaks, SeededOutputs, measure};
 pub use meter::LIBRARY as HEAP_METER;
-pub use optimize::optimize;
+pub use optimize::{optimize, optimize_and_pack};
 pub use output::Output;
 pub use planned::{ArenaFigures, ArenaLibrary};
 pub use process::{ChildCommand, ChildLimits, Ended, ask, die_with};

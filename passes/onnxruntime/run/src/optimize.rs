@@ -16,6 +16,8 @@ use crate::{OptimizationLevel, Runtime, RuntimeError, SessionSettings};
 const DATA_FILE: &str = "session.optimized_model_external_initializers_file_name";
 const DATA_FILE_FROM: &str = "session.optimized_model_external_initializers_min_size_in_bytes";
 
+const SAVE_PACKED: &str = "session.save_external_prepacked_constant_initializers";
+
 /// Weights smaller than this stay in the model where there is a data file.
 const INLINE_BYTES: usize = 1024;
 
@@ -34,6 +36,26 @@ pub fn optimize(runner: &Runner<'_>, model: &Path, level: OptimizationLevel, out
     let task = Task::Optimize {
         model: model.to_owned(),
         out: out.to_owned(),
+        packs: false,
+    };
+    runner.ask(&SessionSettings::exact(level), task)
+}
+
+/// The same, with all weights in the data file, and beside them what kernels make of them when a session is loaded: sessions that do not optimize
+/// map that. It belongs to processors of this machine's kind whatever the level.
+///
+/// # Errors
+/// As [`optimize`].
+pub fn optimize_and_pack(
+    runner: &Runner<'_>,
+    model: &Path,
+    level: OptimizationLevel,
+    out: &Path,
+) -> Result<(), RuntimeError> {
+    let task = Task::Optimize {
+        model: model.to_owned(),
+        out: out.to_owned(),
+        packs: true,
     };
     runner.ask(&SessionSettings::exact(level), task)
 }
@@ -43,7 +65,7 @@ pub(crate) fn optimize_here(
     runtime: &Runtime,
     model: &Path,
     level: OptimizationLevel,
-    out: &Path,
+    (out, packs): (&Path, bool),
 ) -> Result<(), RuntimeError> {
     let failed = |why: String| RuntimeError::Save {
         model: model.to_owned(),
@@ -67,8 +89,9 @@ pub(crate) fn optimize_here(
         settings: &settings,
         temporary: file.temporary_path(),
         data: with_suffix(out, ".data"),
+        packs,
     };
-    if has_data && !is_beside {
+    if packs || has_data && !is_beside {
         saving.save(true)?;
     } else {
         // A model of more than 2 GB is more than a protobuf message can hold.
@@ -87,6 +110,7 @@ struct Saving<'a> {
     settings: &'a SessionSettings,
     temporary: &'a Path,
     data: PathBuf,
+    packs: bool,
 }
 
 impl Saving<'_> {
@@ -113,6 +137,9 @@ impl Saving<'_> {
             builder = builder.with_config_entry(DATA_FILE, name).map_err(text)?;
             let from = INLINE_BYTES.to_string();
             builder = builder.with_config_entry(DATA_FILE_FROM, from).map_err(text)?;
+            if self.packs {
+                builder = builder.with_config_entry(SAVE_PACKED, "1").map_err(text)?;
+            }
         }
         builder.commit_from_file(self.model).map_err(|error| error.to_string())
     }

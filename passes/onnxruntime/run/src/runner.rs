@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::inputs::StoredTensor;
 use crate::process::{self, ChildCommand, ChildLimits, Ended};
-use crate::{CompareSizes, MeasureOptions, PairOptions, RecordOptions, RuntimeError, SessionSettings};
+use crate::{CompareSizes, LedgerOptions, MeasureOptions, PairOptions, RecordOptions, RuntimeError, SessionSettings};
 
 /// What every answer starts with; other lines on the child's standard output are somebody else's words.
 pub(crate) const ANSWER: &str = "remat-answer ";
@@ -64,6 +64,12 @@ pub(crate) enum Task {
     Optimize {
         model: PathBuf,
         out: PathBuf,
+        packs: bool,
+    },
+    /// What the whole process takes.
+    Ledger {
+        model: PathBuf,
+        options: LedgerOptions,
     },
     Profile {
         model: PathBuf,
@@ -86,6 +92,7 @@ impl Task {
         match self {
             Self::Measure { model, .. }
             | Self::Optimize { model, .. }
+            | Self::Ledger { model, .. }
             | Self::Profile { model, .. }
             | Self::Record { model, .. } => Some(model),
             Self::CompareTime { other, .. } | Self::CompareBits { other, .. } | Self::CompareSizes { other, .. } => {

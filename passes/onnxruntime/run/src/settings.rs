@@ -184,6 +184,8 @@ pub struct CompareSizes {
     pub seed: u64,
     /// The arena library of the second one's session, where it has one.
     pub arena_library: Option<ArenaLibrary>,
+    /// The level of the first one's session, where it is another one.
+    pub base_level: Option<OptimizationLevel>,
 }
 
 impl CompareSizes {
@@ -194,6 +196,7 @@ impl CompareSizes {
             sizes: Sizes::Around { fixed: fixed.clone() },
             seed,
             arena_library: None,
+            base_level: None,
         }
     }
 }

@@ -121,8 +121,12 @@ pub(crate) fn compare_sizes_here(
         arena_library: options.arena_library.clone(),
         ..settings.clone()
     };
+    let of_base = SessionSettings {
+        level: options.base_level.unwrap_or(settings.level),
+        ..settings.clone()
+    };
     let mut pair = Pair {
-        base: runtime.open(base, settings)?,
+        base: runtime.open(base, &of_base)?,
         other: runtime.open(other, &with_library)?,
         seed: options.seed,
     };

@@ -27,6 +27,7 @@ def inspect(
     fix_dims: Mapping[str, int] | Iterable[str] | None = None,
     shapes: str | Mapping[str, Sizes] | None = None,
     weights: str | os.PathLike[str] | None = None,
+    memory: Size | None = None,
     options: Sequence[str] = (),
     progress: ProgressCallback | None = None,
 ) -> Report:
@@ -40,21 +41,23 @@ def inspect(
         shapes: Sizes that symbolic dimensions have in runs, see `optimize`: the report has a bound for all of them
             (`range`).
         weights: A file of shapes that were seen in runs, see `optimize`.
+        memory: Limit of a whole process that loads the model and runs it, see `optimize`.
         options: Further options of `remat-opt inspect`.
         progress: Called now and then with a `Progress`.
 
     Returns:
         `remat-inspect/2`: `peak_bytes`, `peak_node`, `resident_at_peak`, `timeline` (bytes `during` and `after` each
-        step), what tiles would give (`in_tiles`).
+        step), what tiles would give (`in_tiles`), what a process takes in ONNX Runtime (`process`).
 
     Raises:
+        InfeasibleError: The process takes more than `memory`.
         ModelError: The model cannot be read.
     """
     with Folder() as folder:
         place = pathlib.Path(folder)
         arguments: command.Line = [
             *("inspect", _input(model, place)),
-            *command.options(plan=_plan(plan, place)),
+            *command.options(plan=_plan(plan, place), memory=memory),
             *command.dimensions(dims, fix_dims),
             *command.in_shapes(shapes, weights),
             *options,
@@ -197,7 +200,7 @@ def max_batch(
     memory: Size,
     batch_dim: str | None = None,
     *,
-    fixed_memory: Size = 0,
+    fixed_memory: Size | None = None,
     max_overhead: Share = 1.0,
     largest: int | None = None,
     time_limit: Seconds = 60.0,
@@ -215,9 +218,10 @@ def max_batch(
     Args:
         model: A model with a symbolic dimension for the batch, or a `Problem`, all of whose sizes grow with the
             batch.
-        memory: Memory that there is: bytes, or `"16GiB"`.
+        memory: Memory that there is, of a model for the whole process: bytes, or `"16GiB"`.
         batch_dim: The dimension to enlarge; `None` for a `Problem`.
-        fixed_memory: Memory of it that is taken whatever the plan, such as the weights.
+        fixed_memory: Memory of it that is taken whatever the plan; of a model, unless given, what its process takes
+            beside runs.
         max_overhead: Time that may be added, as a share of that without rematerialization at the same size.
         largest: Largest size to try.
         time_limit: Seconds for the call. Where ONNX Runtime is installed, the answer is tried in it: `is_checked`.

@@ -42,6 +42,8 @@ def optimize(
     profile: str | os.PathLike[str] | None = None,
     level: Literal["off", "basic", "extended", "all"] = "all",
     arena_plan: bool = True,
+    process: bool = False,
+    memory: Size | None = None,
     settings: bool = False,
     measure: bool = True,
     step_limit: int | None = None,
@@ -59,7 +61,7 @@ def optimize(
         budget: The peak to stay within: `"auto"` (the lowest whose added time is estimated to stay within `max_overhead`,
             or 5 %), a share of the model's own (`"70%"`, `0.7`), bytes (`512 << 20`, `"512MiB"`), `"min"` (the lowest that
             is found) or `"none"`.
-        output: Where to write the model, `.onnx`. Without it the files live as long as the result.
+        output: Where to write the model, `.onnx`; with `process` a folder. Without it the files live as long as the result.
         page: Where to write the report as a page for a browser, `.html`: memory over the steps before and after, what
             is computed again, the block.
         target: `"ort"`: ONNX Runtime, whose memory is simulated and measured. `"onnx"`: any runtime that follows the
@@ -85,6 +87,10 @@ def optimize(
         level: Graph optimization level of the sessions that will run the model.
         arena_plan: Plan the memory of the written model, too: its sessions give every buffer its place in one block.
             Linux, and where the model is measured.
+        process: Write the loadable form, a folder (`output`) that `remat_opt.session` loads with the least memory: the
+            optimized model, its weights mapped from one file as kernels read them, and its plan of memory.
+        memory: Limit of a whole process of Python that loads what is written and runs it: bytes, or `"256MiB"`. Runs get
+            what the rest leaves. The report says what the process takes (`process`).
         settings: Try session options that lower the memory of the written model; its sessions have the best.
         measure: Run both models to compare bits, memory and time.
         step_limit: Most steps of the search. With one thread, the same seed and no limit of time in the way, every
@@ -103,7 +109,8 @@ def optimize(
 
     Raises:
         InfeasibleError: It is proved that no plan keeps the budget; `.op` names the op that forbids it. Or no file was
-            measured within it, to the byte: `.details` says what the closest one takes. With `options=["--force"]` that
+            measured within it, to the byte: `.details` says what the closest one takes. Or the process takes more than
+            `memory`: `.details` names the ledger that forbids it, and the smallest limit that works. With `options=["--force"]` that
             is a warning, and the closest file is the result.
         LimitError: A limit was reached before a plan was found.
         ModelError: The model cannot be read.
@@ -112,7 +119,7 @@ def optimize(
     """
     folder = Folder()
     place = pathlib.Path(folder.name)
-    written = path_of(output) if output is not None else place / "model.onnx"
+    written = path_of(output) if output is not None else place / ("form" if process else "model.onnx")
     plan = place / "plan.json"
     source = model_file(model, place)
     arguments: command.Line = [
@@ -124,7 +131,7 @@ def optimize(
         *command.options(
             max_overhead=None if max_overhead is None else command.share(max_overhead), fission=fission, device=device
         ),
-        *command.options(exact_threads=exact_threads),
+        *command.options(exact_threads=exact_threads, process=process, memory=memory),
         *command.options(
             profile=profile, level=level, no_arena_plan=not arena_plan, settings=settings, no_measure=not measure
         ),

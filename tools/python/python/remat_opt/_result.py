@@ -7,7 +7,7 @@ import pathlib
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from . import _html, _session
+from . import _html, _process, _session
 from ._command import Size
 from ._files import LOCK, Folder
 from ._plan import Plan
@@ -32,7 +32,8 @@ class Result:
     plan: Plan
     """Which op runs when."""
     path: pathlib.Path
-    """The model as a file; where none takes less than the original model, the original."""
+    """The model as a file; where none takes less than the original model, the original. With `process` the folder of the
+    loadable form."""
 
     def __init__(
         self, report: Report, plan: Plan, path: pathlib.Path, folder: Folder
@@ -52,7 +53,12 @@ class Result:
         """The model in memory, with its weights; read anew each time."""
         import onnx
 
-        return onnx.load(str(self.path))
+        return onnx.load(str(self._file))
+
+    @property
+    def _file(self) -> pathlib.Path:
+        """The model as a file; of a loadable form the portable one."""
+        return self.path / _process.PORTABLE if self.path.is_dir() else self.path
 
     def session(
         self,
@@ -77,12 +83,17 @@ class Result:
             UsageError: The limit is no size.
             OSError: A plan of memory on another system than Linux.
         """
+        if self.path.is_dir():
+            return _session.session(self.path, sess_options, providers, memory, batch, **keywords)
         return _session.of_report(self.path, self.report, sess_options, providers, memory, batch, keywords)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model with all that belongs to it: the files of its weights, its plan of memory, and the library
         that follows that plan."""
         target = pathlib.Path(path)
+        if self.path.is_dir():
+            shutil.copytree(self.path, target, dirs_exist_ok=True)
+            return
         shutil.copyfile(self.path, target)
         arena = self.report.get("arena_plan")
         if arena is not None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import os
 import pathlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from . import _counts, _native
+from . import _counts, _native, _process
 from ._command import Size
 from ._files import Folder
 from .errors import ModelError, UsageError
@@ -54,8 +55,12 @@ def session(
     (`PATH.arena`), the session obeys that: the optimization level of the plan is set, and nothing else, and the library
     beside the model, or else the one of this package, follows it. Its `memory()` tells what the library counted.
 
+    Of a loadable form (`remat-opt model.onnx -o DIR --process`) the optimized model is taken where this version of ONNX
+    Runtime and this processor are those that it was made for, with its weights mapped. Elsewhere a warning says why not,
+    and the portable model that lies beside it is taken.
+
     Args:
-        path: The model.
+        path: The model, or the folder of a loadable form.
         sess_options: Options of yours; what the plan needs is set in them.
         providers: As for `onnxruntime.InferenceSession`; the processor, unless given.
         memory: A limit in bytes (`256 << 20`, `"256MiB"`) for what the runs of the process take, weights apart: runs at
@@ -66,17 +71,24 @@ def session(
         keywords: Further arguments of `onnxruntime.InferenceSession`.
 
     Raises:
-        ModelError: What lies beside the model is no plan of memory, or there is none and you give a limit. Later, when
-            a request takes more than the limit and cannot be divided: `.op` is the op that forbids it, and
+        ModelError: The folder is no loadable form or is incomplete. What lies beside the model is no plan of memory, or
+            there is none and you give a limit. Later, when a request takes more than the limit and cannot be divided: `.op` is the op that forbids it, and
             `.details["need_bytes"]` the smallest limit that works.
         UsageError: The limit is no size.
         OSError: A plan of memory on another system than Linux.
     """
-    options = sess_options if sess_options is not None else _onnxruntime().SessionOptions()
-    model = pathlib.Path(os.path.abspath(path))
+    onnxruntime = _onnxruntime()
+    options = sess_options if sess_options is not None else onnxruntime.SessionOptions()
+    model = proved = pathlib.Path(os.path.abspath(path))
+    if model.is_dir():
+        chosen = _process.choose(model, onnxruntime.__version__)
+        if chosen.why_portable is not None:
+            warnings.warn(f"`{model}`: the portable model is taken, because {chosen.why_portable}", stacklevel=2)
+        options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, _LEVELS[chosen.level])
+        model, proved = chosen.model, chosen.portable
     plan = model.with_name(f"{model.name}.arena")
     obeyed = _obey(options, plan, model.with_name(_LIBRARY), memory) if plan.exists() else None
-    return _inference(model, options, providers, keywords, obeyed, memory, batch)
+    return _inference(model, options, providers, keywords, obeyed, memory, batch, proved)
 
 
 def of_report(
@@ -125,6 +137,7 @@ def _inference(
     obeyed: tuple[_native.ArenaPlans, _counts.Counts | None] | None,
     memory: Size | None,
     batch: str | None,
+    proved: pathlib.Path | None = None,
 ) -> Session:
     from ._parts import Parts, Proof
     from ._runtime import Session
@@ -139,7 +152,7 @@ def _inference(
     if memory is None:
         return Session(path, options, providers, keywords, counts)
     # Before the session has its weights: then the model is in memory once at a time.
-    proof = Proof(path, plans, batch)
+    proof = Proof(proved or path, plans, batch)
     limit = functools.partial(
         Parts,
         model=path,

@@ -12,19 +12,21 @@ use remat::verify::{Replay, StepTrace, resident_at};
 use remat::{BaselineOf, Format, Model, TilingOutlook};
 use remat_files::{line, shown};
 use remat_onnxruntime_deploy::Padding;
+use remat_onnxruntime_run::OptimizationLevel;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, FissionArgs, INPUT, Inputs, LoadArgs, REPORT, ReportArgs, ShapeArgs, Talk};
+use crate::args::{Arguments, FissionArgs, INPUT, Inputs, LoadArgs, ProcessArgs, REPORT, ReportArgs, ShapeArgs, Talk};
 use crate::bodies::BodyRecord;
 use crate::document::Body;
 use crate::floor::Floor;
 use crate::job::{Job, LEAST, PATIENCE};
+use crate::ledgers::ProcessRecord;
 use crate::open_sizes::OpenSizes;
 use crate::padding::padding_text;
 use crate::range::RangeRecord;
 use crate::runtime::{expected, limits};
-use crate::{bodies, chart, console, interrupt, tiles, units};
+use crate::{bodies, chart, console, interrupt, ledgers, tiles, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
@@ -40,6 +42,8 @@ pub(crate) struct InspectArgs {
     #[command(flatten)]
     fission: FissionArgs,
     #[command(flatten)]
+    process: ProcessArgs,
+    #[command(flatten)]
     shapes: ShapeArgs,
     #[command(flatten)]
     load: LoadArgs,
@@ -47,6 +51,8 @@ pub(crate) struct InspectArgs {
     report: ReportArgs,
 }
 
+/// Runs of a process that is measured, loading apart.
+const PROCESS_RUNS: u32 = 12;
 /// Tilings of larger graphs are not estimated.
 const MOST_OPS: usize = 20_000;
 /// The most tilings that are estimated.
@@ -105,6 +111,9 @@ pub(crate) struct Report {
     /// What runs of all shapes take; absent where none are stated (`--shapes`).
     #[serde(skip_serializing_if = "Option::is_none")]
     range: Option<RangeRecord>,
+    /// What a process takes that loads the model in ONNX Runtime and runs it; absent for what is no model for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<ProcessRecord>,
     /// What is resident at the peak, the largest first.
     resident_at_peak: Vec<Resident>,
     /// Memory at each step.
@@ -204,6 +213,9 @@ impl Body for Report {
         }
         lines.extend(self.open.iter().flat_map(OpenSizes::lines));
         lines.extend(self.range.iter().flat_map(RangeRecord::lines));
+        if let Some(process) = &self.process {
+            lines.extend(process.lines().iter().map(|line| format!("a process takes {line}")));
+        }
         lines.extend(self.anti_dependences.map(|count| {
             format!(
                 "{}: ops that never run after another one, which overwrites what they read",
@@ -265,6 +277,7 @@ impl Arguments for InspectArgs {
             model.onnx().into_iter().for_each(super::warn_of_lost_marks);
             let outlook = self.outlook(&model, &job)?;
             let padding = padding(&model, &job);
+            let process = process(&model, &job, &self.process);
             return Inspected {
                 args: self,
                 model: &model,
@@ -272,6 +285,7 @@ impl Arguments for InspectArgs {
                 replay: model.baseline(),
                 outlook: outlook.as_ref(),
                 padding: padding.as_ref(),
+                process,
                 range: RangeRecord::of_plan((&model, model.baseline_plan()), &shapes, &job.load, None),
             }
             .show();
@@ -287,6 +301,7 @@ impl Arguments for InspectArgs {
             replay: &solution.replay,
             outlook: None,
             padding: None,
+            process: None,
             range: RangeRecord::of_plan((&model, &solution.plan), &shapes, &job.load, None),
         }
         .show()
@@ -325,6 +340,24 @@ fn padding(model: &Model, job: &Job<'_>) -> Option<Padding> {
     })
 }
 
+/// What a process of a model takes in a default session: as predicted, and where there is a runtime as measured.
+fn process(model: &Model, job: &Job<'_>, args: &ProcessArgs) -> Option<ProcessRecord> {
+    if !job.is_for_runtime(model) {
+        return None;
+    }
+    let predicted = ledgers::predicted(model, model.baseline_peak().bytes);
+    let limits = limits(Some(LEAST + expected(model).saturating_mul(PROCESS_RUNS * PATIENCE)));
+    let measured = job.host.as_ref().and_then(|host| {
+        let runner = host.runner(limits);
+        let level = OptimizationLevel::All;
+        let found = ledgers::measured(&runner, (job.input, model), (level, &job.load), None);
+        found
+            .inspect_err(|why| tracing::info!("what a process takes is not measured: {why}"))
+            .ok()
+    });
+    Some(ProcessRecord::new(predicted, measured, args.limit()))
+}
+
 /// A model and how it runs.
 struct Inspected<'a> {
     args: &'a InspectArgs,
@@ -333,12 +366,15 @@ struct Inspected<'a> {
     replay: &'a Replay,
     outlook: Option<&'a TilingOutlook>,
     padding: Option<&'a Padding>,
+    process: Option<ProcessRecord>,
     range: Option<RangeRecord>,
 }
 
 impl Inspected<'_> {
     fn show(&self) -> anyhow::Result<()> {
-        console::report(&self.args.report, &Report::new(self), Ok(()))
+        let within = self.process.as_ref().and_then(ProcessRecord::within);
+        let outcome = within.map_or(Ok(()), ledgers::require);
+        console::report(&self.args.report, &Report::new(self), outcome)
     }
 }
 
@@ -485,6 +521,7 @@ impl Report {
             bodies: BodyRecord::all(model.bodies()),
             in_tiles: inspected.outlook.and_then(InTiles::of),
             padding: inspected.padding.cloned(),
+            process: inspected.process.clone(),
             open,
             range: inspected.range.clone(),
             resident_at_peak: resident.iter().map(at_peak).collect(),

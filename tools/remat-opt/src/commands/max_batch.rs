@@ -15,17 +15,17 @@ use remat::{
     SolveRequest,
 };
 use remat_files::shown;
-use remat_onnxruntime_deploy::{PlannedBodies, with_simulated_baseline};
+use remat_onnxruntime_deploy::{PlannedBodies, ProcessLimit, with_simulated_baseline};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::check::Check;
-use crate::args::{Arguments, FissionArgs, GOAL, INPUT, Inputs, PlanningArgs, SEARCH, ShapeArgs, Talk};
+use crate::args::{Arguments, FissionArgs, GOAL, INPUT, Inputs, PlanningArgs, ProgramArgs, SEARCH, ShapeArgs, Talk};
 use crate::bodies::BodyRecord;
 use crate::document::Body;
 use crate::progress::Line;
 use crate::range::RangeRecord;
-use crate::{console, units};
+use crate::{console, ledgers, units};
 
 const NOTES: &str = "\
 The overhead of one extra forward pass, which the Checkmate paper allows, is about 33 % for a training step: its backward pass \
@@ -49,12 +49,16 @@ const TILING: f64 = 0.5;
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct MaxBatchArgs {
-    /// Available memory, such as `16GiB`.
+    /// Available memory, such as `16GiB`: of a model, for the whole process.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = GOAL)]
     memory: u64,
-    /// Part of it that every plan takes, such as the weights.
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = parse_bytes, help_heading = GOAL)]
-    fixed_memory: u64,
+    /// Part of it that every plan takes [default: of a model what the process takes beside its runs, else nothing].
+    ///
+    /// What the process takes is predicted: code of ONNX Runtime, its graph, weights and the program (`--program`).
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = GOAL)]
+    fixed_memory: Option<u64>,
+    #[command(flatten)]
+    program: ProgramArgs,
     /// The symbolic dimension to enlarge, for models; others are set with `--dim`.
     #[arg(
         long,
@@ -90,6 +94,17 @@ pub(crate) struct MaxBatchArgs {
     shapes: ShapeArgs,
     #[command(flatten)]
     planning: PlanningArgs,
+}
+
+impl MaxBatchArgs {
+    /// What the process takes beside its runs.
+    fn beside_runs(&self, model: &Model) -> u64 {
+        let limit = ProcessLimit {
+            bytes: self.memory,
+            program: self.program.program,
+        };
+        limit.beside_runs(&ledgers::predicted(model, 0))
+    }
 }
 
 /// The largest batch, and what was tried on the way.
@@ -251,17 +266,17 @@ impl Arguments for MaxBatchArgs {
             // Without one, the answer is not tried.
             _ = job.find_runtime();
         }
-        let request = BatchRequest {
+        let mut request = BatchRequest {
             memory: self.memory,
-            fixed: self.fixed_memory,
+            fixed: self.fixed_memory.unwrap_or(0),
             max_overhead: self.max_overhead,
             solver: self.solver.clone(),
             largest: self.largest,
         };
-        let report = |answer: &Answer, of_answer: &Model| -> anyhow::Result<()> {
+        let report = |answer: &Answer, of_answer: &Model, fixed: u64| -> anyhow::Result<()> {
             let took = started.elapsed();
             line.finish();
-            let report = Report::new(self, answer, of_answer, took);
+            let report = Report::new(self, answer, (of_answer, fixed), took);
             let range = answer.range.as_ref();
             let kept = || range.map_or(Ok(()), RangeRecord::require_budget);
             let outcome = answer.found.require_size();
@@ -282,7 +297,11 @@ impl Arguments for MaxBatchArgs {
                     model
                 })
             };
-            let is_for_runtime = job.is_for_runtime(&open(1)?);
+            let smallest = open(1)?;
+            let is_for_runtime = job.is_for_runtime(&smallest);
+            if is_for_runtime && self.fixed_memory.is_none() {
+                request.fixed = self.beside_runs(&smallest);
+            }
             let host = job.host.as_ref().filter(|_| is_for_runtime);
             let control = if host.is_some() {
                 whole.share_of_time(SEARCHING)
@@ -332,7 +351,7 @@ impl Arguments for MaxBatchArgs {
                 is_checked,
                 command,
             };
-            return report(&answer, &of_answer);
+            return report(&answer, &of_answer, request.fixed);
         }
         let model = Model::open(job.input, &job.load)?;
         if model.format() == Format::Onnx {
@@ -347,7 +366,7 @@ impl Arguments for MaxBatchArgs {
             is_checked: false,
             command: None,
         };
-        report(&answer, &of_answer)
+        report(&answer, &of_answer, request.fixed)
     }
 }
 
@@ -423,7 +442,7 @@ fn state(finding: &BatchFinding) -> &'static str {
 }
 
 impl Report {
-    fn new(args: &MaxBatchArgs, answer: &Answer, of_answer: &Model, took: Duration) -> Self {
+    fn new(args: &MaxBatchArgs, answer: &Answer, (of_answer, fixed_bytes): (&Model, u64), took: Duration) -> Self {
         let found = &answer.found;
         let trial = |trial: &BatchTrial| {
             let (peak_bytes, duration) = match trial.finding {
@@ -452,7 +471,7 @@ impl Report {
             input: args.planning.input.clone(),
             accounting: of_answer.problem().accounting,
             memory_bytes: args.memory,
-            fixed_bytes: args.fixed_memory,
+            fixed_bytes,
             weights_bytes: external.map(|external| external.constants),
             inputs_bytes: external.map(|external| external.inputs),
             max_overhead_percent: args.max_overhead as f64 / 1e4,

@@ -8,7 +8,7 @@ use remat::onnx::OnnxError;
 use remat::plan::{PlanFileError, StopReason};
 use remat::verify::Violation;
 use remat::{BaselineOf, Error, PlanError, ReadError, SetupError, ShapesMissed, SolveError};
-use remat_onnxruntime_deploy::{DeployError, Missed};
+use remat_onnxruntime_deploy::{DeployError, Missed, ProcessWithin};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -88,6 +88,8 @@ pub(crate) enum Details {
     BudgetMissed(Missed),
     /// A budget that does not hold in all shapes that are stated.
     ShapesMissed(Within),
+    /// A process that takes more than its limit, whatever is dropped.
+    ProcessTooLarge(ProcessWithin),
     /// A measured peak above the predicted one.
     PredictionExceeded {
         /// The predicted peak.
@@ -348,6 +350,7 @@ impl Details {
                 predicted_bytes: *predicted,
                 measured_bytes: *measured,
             }),
+            DeployError::ProcessTooLarge(within) => Some(Self::ProcessTooLarge(*within)),
             DeployError::BudgetMissed(missed) => Some(Self::BudgetMissed(*missed)),
             _ => None,
         }

@@ -9,12 +9,13 @@ use remat::onnx_mlir::{Barriers, Form, Options};
 use remat::plan::{BudgetSpec, parse_duration, parse_share};
 use remat::solver::SolveControl;
 use remat::{Format, Model, Output, SolveRequest, Target};
-use remat_onnxruntime_deploy::{OrderHint, arena_library_path, arena_plan_path, has_arena_library};
+use remat_onnxruntime_deploy::{OrderHint, PORTABLE, arena_library_path, arena_plan_path, has_arena_library};
 use remat_onnxruntime_run::{OptimizationLevel, Provider};
 
+use super::process::Staging;
 use crate::args::{
-    BlockArgs, Choice, FissionArgs, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, PageArgs, RUNTIME,
-    ReportArgs, SEARCH, SWITCH, SearchArgs, ShapeArgs, provider,
+    BlockArgs, Choice, FissionArgs, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, PageArgs, ProcessArgs,
+    RUNTIME, ReportArgs, SEARCH, SWITCH, SearchArgs, ShapeArgs, provider,
 };
 use crate::console::streams;
 use crate::progress::Line;
@@ -103,6 +104,8 @@ pub(crate) struct OptimizeArgs {
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     pub(super) step_limit: Option<u64>,
     #[command(flatten)]
+    pub(super) whole: ProcessArgs,
+    #[command(flatten)]
     pub(super) shapes: ShapeArgs,
     #[command(flatten)]
     pub(super) search: SearchArgs,
@@ -186,6 +189,13 @@ pub(crate) struct TargetArgs {
     /// For `--settings`: also write the recommended session as a program (`.py`), or all that was tried as JSON.
     #[arg(long, value_name = "FILE", requires = "settings", help_heading = RUNTIME, hide_short_help = true)]
     pub(super) emit_settings: Option<PathBuf>,
+    /// Write the loadable form: a folder that a process loads with the least memory.
+    ///
+    /// `-o DIR`. It holds the optimized model, its weights as kernels read them in one file that is mapped, a plan of memory, and a manifest with what a
+    /// process takes from its first to its last instruction. `remat_opt.session(DIR)` loads it, `remat_process.h` does in C. It is for this version of
+    /// ONNX Runtime and processors like this one; sessions on others take the portable model that lies beside it.
+    #[arg(long, conflicts_with_all = ["arena_library", "settings", "no_arena_plan", "no_measure"], requires = "output", help_heading = RUNTIME, hide_short_help = true)]
+    pub(super) process: bool,
     /// Execution orders under which the model must run as planned [default: any].
     ///
     /// `priority` alone needs fewer added nodes than `any`.
@@ -255,11 +265,17 @@ impl OptimizeArgs {
         let target = &self.target;
         let is_for_others = target.no_arena_plan || target.settings || target.no_measure || !target.arena;
         let is_made = matches!(target.target, None | Some(TargetArg::Ort));
-        let is_written = self
-            .output
-            .as_deref()
-            .is_some_and(|output| is_model(output) && !streams::is_stream(output));
+        let is_written = self.model_output().is_some_and(|output| !streams::is_stream(&output));
         !is_for_others && is_made && is_written && self.is_on_processor() && has_arena_library()
+    }
+
+    /// Where the model goes, if one is written: of a loadable form the portable one.
+    pub(super) fn model_output(&self) -> Option<PathBuf> {
+        let output = self.output.as_deref()?;
+        match self.target.process {
+            true => Some(Staging::folder_of(output).join(PORTABLE)),
+            false => is_model(output).then(|| output.to_owned()),
+        }
     }
 
     /// Whether models run on the processor.
@@ -270,11 +286,13 @@ impl OptimizeArgs {
 
     /// The files that are written beside the output where its memory is planned: plan and library.
     pub(super) fn arena_files(&self) -> Option<[PathBuf; 2]> {
-        let output = self.output.as_ref().filter(|_| self.plans_memory())?;
+        let output = self
+            .model_output()
+            .filter(|_| self.plans_memory() && !self.target.process)?;
         let library = self.target.arena_library.clone();
         Some([
-            arena_plan_path(output),
-            library.unwrap_or_else(|| arena_library_path(output)),
+            arena_plan_path(&output),
+            library.unwrap_or_else(|| arena_library_path(&output)),
         ])
     }
 
@@ -329,12 +347,16 @@ impl OptimizeArgs {
 impl TargetArgs {
     /// Whether an option is about the memory of a written model.
     pub(super) fn is_about_memory(&self) -> bool {
-        self.settings || self.arena_library.is_some()
+        self.settings || self.process || self.arena_library.is_some()
     }
 
     /// That option.
     pub(super) fn memory_option(&self) -> &'static str {
-        if self.settings { "--settings" } else { "--arena-library" }
+        match (self.settings, self.process) {
+            (true, _) => "--settings",
+            (_, true) => "--process",
+            _ => "--arena-library",
+        }
     }
 }
 

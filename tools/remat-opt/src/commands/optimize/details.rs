@@ -9,7 +9,7 @@ use remat_onnxruntime_run::dims_text;
 use super::args::is_model;
 use super::document::{DurationUnit, Report};
 use super::in_runtime::{ArenaOffRecord, InRuntime};
-use super::proof;
+use super::{process, proof};
 use crate::lines::{Entries, Entry};
 use crate::padding::padding_text;
 use crate::units::{self, bytes, count, percent};
@@ -24,6 +24,11 @@ pub(super) fn entries(report: &Report) -> Vec<Entry> {
     plan(report, &mut entries);
     if let Some(runtime) = &report.in_runtime {
         in_runtime(report, runtime, &mut entries);
+    }
+    match (&report.form, &report.process) {
+        (Some(form), _) => process::ledgers(&mut entries, form),
+        (None, Some(process)) => entries.add_all("process", process.lines()),
+        _ => {}
     }
     match &report.in_runtime {
         Some(runtime) => advice(report, runtime, &mut entries),

@@ -6,7 +6,7 @@ use std::time::Instant;
 use remat::plan::{Accounting, Certificate, Step, Tiling};
 use remat::{BaselineOf, Format, Model, Solution};
 use remat_files::document::to_json;
-use remat_onnxruntime_deploy::{Check, Missed, Outputs, SettingsTried};
+use remat_onnxruntime_deploy::{Check, Missed, Outputs, ProcessWritten, SettingsTried};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,6 +19,7 @@ use crate::block::BlockRecord;
 use crate::bodies::BodyRecord;
 use crate::document::{Body, Document};
 use crate::floor::Floor;
+use crate::ledgers::ProcessRecord;
 use crate::lines::Entry;
 use crate::range::RangeRecord;
 use crate::units;
@@ -112,6 +113,12 @@ pub(crate) struct Report {
     /// What holds in ONNX Runtime, for models that are made for it.
     #[serde(flatten)]
     pub(super) in_runtime: Option<InRuntime>,
+    /// The loadable form, where one was written (`--process`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) form: Option<ProcessWritten>,
+    /// What a process takes that loads what was written, and runs it; where it was measured (`--process`, `--memory`, `-v`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) process: Option<ProcessRecord>,
     /// The page that was written.
     #[serde(skip)]
     pub(super) page: Option<PathBuf>,
@@ -244,6 +251,8 @@ impl Report {
             less: Vec::new(),
             is_without_runtime: false,
             in_runtime: None,
+            form: None,
+            process: None,
             page: args.page.page.clone(),
             wanted: args.output.clone(),
             is_model: model.format() == Format::Onnx,

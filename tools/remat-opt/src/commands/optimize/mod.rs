@@ -10,6 +10,7 @@ mod memory;
 #[cfg_attr(not(feature = "mlir"), path = "no_mlir.rs")]
 mod mlir;
 mod planned;
+mod process;
 mod proof;
 mod report;
 mod session;
@@ -35,14 +36,16 @@ use remat_onnxruntime_deploy::{
 pub(crate) use args::OptimizeArgs;
 pub(crate) use document::{ModuleReport, Report, SettingsReport};
 
-use self::args::{TargetArg, is_model};
+use self::args::TargetArg;
 use self::document::About;
-use self::planned::{forget_plan, memory_limits, plan_memory};
+use self::planned::{ArenaJob, forget_plan, memory_limits, plan_memory};
+use self::process::Staging;
 use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, Shapes, Talk, named};
 use crate::document::Document;
 use crate::files::{self, Files};
 use crate::floor::Floor;
 use crate::job::{Job, LEAST};
+use crate::ledgers::{self, ProcessRecord};
 use crate::page::{self, AsItCame, Said};
 use crate::progress::Line;
 use crate::range::RangeRecord;
@@ -87,7 +90,10 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
     let weights = args.weights();
     let [arena_plan, arena_library] = args.arena_files().map_or([None, None], |files| files.map(Some));
     let writes = [
-        ("the result (`-o`)", args.output.as_ref()),
+        (
+            "the result (`-o`)",
+            args.output.as_ref().filter(|_| !args.target.process),
+        ),
         ("the plan (`--emit-plan`)", args.emit_plan.as_ref()),
         ("the chart (`--block-svg`)", args.block.block_svg.as_ref()),
         ("the page (`--report`)", args.page.page.as_ref()),
@@ -111,7 +117,7 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
             format.describe()
         );
     }
-    if let Some(output) = &args.output {
+    if let Some(output) = args.output.as_ref().filter(|_| !args.target.process) {
         check_target(args, output)?;
         Output::of(output, format)?;
     }
@@ -122,10 +128,11 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
     }
     let plan = args.plan.as_deref().map(super::read_plan).transpose()?;
     let runtime = runtime(args, &mut job, format, plan.as_ref())?;
-    let is_written = args.output.as_ref().is_some_and(|output| is_model(output));
+    let is_written = args.model_output().is_some();
     if is_about_memory && (runtime != Runtime::Wanted || !is_written) {
         let option = args.target.memory_option();
-        bail!("`{option}` is about the memory of a model that is written for ONNX Runtime: `-o OUT.onnx`");
+        let output = if args.target.process { "-o DIR" } else { "-o OUT.onnx" };
+        bail!("`{option}` is about the memory of a model that is written for ONNX Runtime: `{output}`");
     }
     if runtime == Runtime::Wanted {
         return deploy(args, job, &shapes, plan.as_ref(), started, talk);
@@ -353,7 +360,7 @@ fn runtime(args: &OptimizeArgs, job: &mut Job<'_>, format: Format, plan: Option<
              others (`--target onnx`), or write the plan"
         );
     }
-    let writes_model = args.output.as_ref().is_some_and(|output| is_model(output));
+    let writes_model = args.model_output().is_some();
     let is_for_others = matches!(
         args.target.target,
         Some(TargetArg::Onnx | TargetArg::Plan | TargetArg::Mlir)
@@ -410,13 +417,20 @@ fn deploy(
     )?;
     job.files.reads_data_of(&model)?;
     line.baseline(model.baseline().duration);
-    let (written, other) = match args.output.as_deref() {
-        Some(output) if is_model(output) => (Some(output), None),
-        output => (None, output),
+    let written = args.model_output();
+    let (written, other) = match written.as_deref() {
+        Some(written) => (Some(written), None),
+        None => (None, args.output.as_deref()),
     };
+    let staging = args.output.as_deref().filter(|_| args.target.process);
+    let staging = staging.map(Staging::begin).transpose()?;
     let fission = args.fission.request(true);
     let profiler = |path: &Path| job.profile_of(path, expected(&model));
-    let wanted = args.request();
+    let limit = args.whole.limit();
+    let wanted = match &limit {
+        Some(limit) => process::within(args, limit, &model, args.request())?,
+        None => args.request(),
+    };
     let request = DeployRequest {
         input: job.input,
         output: written,
@@ -430,7 +444,7 @@ fn deploy(
         fission: fission.as_ref().filter(|_| plan.is_none()),
         untouched: (args.plans_memory() || args.target.settings) && args.budget == BudgetSpec::None,
         force: args.target.force || is_for_most_shapes(args, shapes),
-        writes_as_it_came: args.target.force || args.target.settings || shapes.are_stated(),
+        writes_as_it_came: args.target.force || args.target.settings || args.target.process || shapes.are_stated(),
         plans_memory: args.plans_memory(),
         level: args.target.level,
         measure: !args.target.no_measure,
@@ -462,20 +476,46 @@ fn deploy(
     }
     let may_round = fission.is_some_and(|fission| fission.exactness == remat::fission::Exactness::Any);
     let written = written.filter(|_| found.is_written).zip(job.host.as_ref());
+    let arena_job = ArenaJob {
+        written: written.map_or(Path::new(""), |(file, _)| file),
+        original: job.input,
+        keeps_bits: !may_round,
+        load: &load,
+        shapes,
+    };
     let arena = match written.filter(|_| args.plans_memory()) {
-        Some((file, host)) => plan_memory(
-            (args, &found.model),
-            (&load, shapes),
-            (file, job.input, !may_round),
-            host,
-            expected(&model),
-            &whole,
-        )?,
+        Some((_, host)) => plan_memory((args, &found.model), arena_job, host, expected(&model), &whole)?,
         None => Err(String::new()),
     };
     if let Some((file, _)) = written.filter(|_| arena.is_err()) {
         forget_plan(file)?;
     }
+    let process = match staging.zip(written) {
+        Some((staging, (_, host))) => {
+            let models = (&model, &found.model);
+            let host = (host, expected(&model));
+            Some(process::write(staging, args, models, arena_job, host, &whole)?)
+        }
+        None => None,
+    };
+    let whole_process = match (&process, written) {
+        (Some(process), _) => Some(ProcessRecord::of_form(process, limit)),
+        (None, Some((file, host))) if limit.is_some() || talk.verbose => {
+            let runner = host.runner(memory_limits(expected(&model)));
+            let planned = arena.as_ref().ok();
+            let run = planned.map_or(found.prediction.peak_bytes, |planned| {
+                planned.measured.block_bytes + planned.measured.outside_bytes
+            });
+            let level = (args.target.level, &load);
+            let measured = ledgers::measured(&runner, (file, &model), level, planned)?;
+            Some(ProcessRecord::new(
+                ledgers::predicted(&model, run),
+                Some(measured),
+                limit,
+            ))
+        }
+        _ => None,
+    };
     let settings = written.filter(|_| args.target.settings);
     let settings = settings.map(|(written, host)| {
         let request = SettingsRequest {
@@ -509,7 +549,13 @@ fn deploy(
         is_verbose: talk.verbose,
     };
     let before = model.baseline().peak;
-    let report = Report::of_file(about, before, &found, &arena, settings.as_ref());
+    let report = Report::of_file(
+        about,
+        before,
+        &found,
+        (&arena, settings.as_ref()),
+        (process, whole_process.clone()),
+    );
     if let Some(path) = &args.page.page {
         let (rewritten, solution) = (&found.model, &found.solution);
         let said = said(&report, page::title(job.input, &model));
@@ -520,11 +566,10 @@ fn deploy(
         true => Ok(()),
         false => as_predicted(&found),
     };
-    console::report(
-        &args.report,
-        &report,
-        outcome.and_then(|()| in_every_shape(range.as_ref())),
-    )
+    let within = whole_process.as_ref().and_then(ProcessRecord::within);
+    let outcome = outcome.and_then(|()| in_every_shape(range.as_ref()));
+    let outcome = outcome.and_then(|()| within.map_or(Ok(()), ledgers::require));
+    console::report(&args.report, &report, outcome)
 }
 
 /// What was to be found for a file that is written: nothing where a signal came before, which says so and takes nothing from the report.
@@ -552,8 +597,8 @@ fn as_predicted(found: &Deployment) -> anyhow::Result<()> {
 
 fn emit_plan(args: &OptimizeArgs, mut files: Files, model: &Model, solution: &Solution) -> anyhow::Result<()> {
     let Some(path) = &args.emit_plan else { return Ok(()) };
-    let written = args.output.as_deref().filter(|output| is_model(output));
-    files.keeps_data_of(model, written)?;
+    let written = args.model_output();
+    files.keeps_data_of(model, written.as_deref())?;
     files::write(path, solution.plan_file(model).to_json())
 }
 

@@ -25,27 +25,50 @@ pub(super) fn memory_limits(expected: Duration) -> ChildLimits<'static> {
     limits(Some((LEAST + expected.saturating_mul(ARENA_RUNS * PATIENCE)) * 2))
 }
 
+/// A file whose memory is planned, and the model that it was made of.
+#[derive(Clone, Copy)]
+pub(super) struct ArenaJob<'a> {
+    pub(super) written: &'a Path,
+    pub(super) original: &'a Path,
+    /// Whether it must have the bits of that model.
+    pub(super) keeps_bits: bool,
+    pub(super) load: &'a LoadOptions,
+    pub(super) shapes: &'a Shapes,
+}
+
+/// What is asked for; a run of the model is expected to take `expected`.
+pub(super) fn arena_request<'a>(
+    args: &'a OptimizeArgs,
+    job: ArenaJob<'a>,
+    inferred: &'a InferredSizes,
+    expected: Duration,
+) -> ArenaPlanRequest<'a> {
+    ArenaPlanRequest {
+        model: job.written,
+        original: job.original,
+        keeps_bits: job.keeps_bits,
+        library: args.target.arena_library.as_deref(),
+        level: args.target.level,
+        original_level: args.target.level,
+        mapped_bytes: 0,
+        dims: &job.load.dims,
+        ranges: &job.shapes.ranges,
+        frequent: &job.shapes.frequent,
+        inferred,
+        limits: memory_limits(expected),
+    }
+}
+
 /// Plans the memory of the file that was written; or why there is no plan.
 pub(super) fn plan_memory(
     (args, model): (&OptimizeArgs, &Model),
-    (load, shapes): (&LoadOptions, &Shapes),
-    (written, original, keeps_bits): (&Path, &Path, bool),
+    job: ArenaJob<'_>,
     host: &Host,
     expected: Duration,
     control: &SolveControl<'_>,
 ) -> anyhow::Result<Result<ArenaPlanned, String>> {
-    let request = ArenaPlanRequest {
-        model: written,
-        original,
-        keeps_bits,
-        library: args.target.arena_library.as_deref(),
-        level: args.target.level,
-        dims: &load.dims,
-        ranges: &shapes.ranges,
-        frequent: &shapes.frequent,
-        inferred: &inferred(model),
-        limits: memory_limits(expected),
-    };
+    let inferred = inferred(model);
+    let request = arena_request(args, job, &inferred, expected);
     let found = plan_arena(&request, host, control).and_then(|planned| planned.exceeded().map_or(Ok(planned), Err));
     match found {
         Ok(planned) => Ok(Ok(planned)),
@@ -58,7 +81,7 @@ pub(super) fn plan_memory(
 }
 
 /// The sizes of the tensors of the model that is written.
-fn inferred(model: &Model) -> InferredSizes {
+pub(super) fn inferred(model: &Model) -> InferredSizes {
     let formulas = model.graph().and_then(|graph| graph.formulas.as_ref());
     InferredSizes {
         variables: formulas.map(|formulas| formulas.variables.clone()).unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! The report of the main job: the object, with the lines that people read of it.
 
 use remat::{Model, Solution};
-use remat_onnxruntime_deploy::{ArenaPlanned, Deployment, SettingsTried};
+use remat_onnxruntime_deploy::{ArenaPlanned, Deployment, ProcessWritten, SettingsTried};
 
 use super::args::{OptimizeArgs, is_model};
 use super::document::{About, OutputsCompared, Report};
@@ -9,6 +9,7 @@ use super::in_runtime::InRuntime;
 use super::memory::{Memory, Session};
 use super::{details, less, settings, summary};
 use crate::document::Body;
+use crate::ledgers::ProcessRecord;
 use crate::lines::{self, Entry};
 use crate::range::RangeRecord;
 
@@ -47,8 +48,8 @@ impl Report {
         about: About<'_>,
         before: u64,
         found: &Deployment,
-        arena: &Result<ArenaPlanned, String>,
-        settings: Option<&SettingsTried>,
+        (arena, settings): (&Result<ArenaPlanned, String>, Option<&SettingsTried>),
+        (form, process): (Option<ProcessWritten>, Option<ProcessRecord>),
     ) -> Self {
         let args = about.args;
         let session = Session {
@@ -73,6 +74,8 @@ impl Report {
                 .clone()
                 .filter(|output| found.is_written || !is_model(output)),
             in_runtime: Some(runtime),
+            form,
+            process,
             ..plan
         };
         report.finished(args)

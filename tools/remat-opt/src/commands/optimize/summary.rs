@@ -9,6 +9,8 @@ use super::args::is_model;
 use super::document::{OutputsCompared, Report};
 use super::in_runtime::InRuntime;
 use super::memory::{self, Closest};
+use super::process;
+use crate::ledgers::ProcessRecord;
 use crate::lines::{Entries, Entry};
 use crate::range::RangeRecord;
 use crate::units::{added, change, count};
@@ -27,6 +29,7 @@ pub(super) fn entries(report: &Report) -> Vec<Entry> {
         entries.add("Budget", memory::missed(missed, closest(report)));
     }
     entries.add_all("Memory", memory(report));
+    entries.add_all("Process", process(report));
     entries.add("Time", time(report));
     entries.add("Outputs", outputs(report));
     entries.add("How", how(report));
@@ -85,6 +88,16 @@ fn memory(report: &Report) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// What the whole process takes, of a loadable form or where there is a limit.
+fn process(report: &Report) -> Vec<String> {
+    let within = report.process.as_ref().and_then(ProcessRecord::within);
+    match (&report.form, &report.process) {
+        (Some(form), _) => process::lines(form, within),
+        (None, Some(process)) if within.is_some() => process.lines(),
+        _ => Vec::new(),
+    }
 }
 
 fn time(report: &Report) -> String {
@@ -151,7 +164,8 @@ fn written(report: &Report) -> Vec<String> {
         (None, None) => "nothing: name a file (`-o plan.json`)".to_owned(),
     }];
     lines[0] += &format!("        {seconds}");
-    lines.extend(report.in_runtime.as_ref().and_then(planned));
+    let runtime = report.in_runtime.as_ref().filter(|_| report.form.is_none());
+    lines.extend(runtime.and_then(planned));
     let fixed = &report.dims.fixed_dims;
     if !fixed.is_empty() {
         lines.push(format!(
@@ -180,6 +194,9 @@ fn not_written(report: &Report) -> String {
 /// How what was written is used.
 fn used(report: &Report, output: &Path) -> String {
     let path = shown(output.display()).to_string();
+    if report.form.is_some() {
+        return format!("{path}: `remat_opt.session(\"{path}\")` loads it");
+    }
     if !is_model(output) {
         return path;
     }

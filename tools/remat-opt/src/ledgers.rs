@@ -1,0 +1,212 @@
+//! What a process takes that loads a model and runs it, and how that compares with a limit.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use remat::{LoadOptions, Model};
+use remat_onnxruntime_deploy::{
+    ArenaPlanned, DeployError, Ledgers, ProcessLimit, ProcessWithin, ProcessWritten, Program, Promise, WeightBytes,
+    measured_ledgers,
+};
+use remat_onnxruntime_run::{ArenaLibrary, OptimizationLevel, Runner, SessionSettings};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::units::bytes;
+
+/// What a process takes, in bytes.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct ProcessRecord {
+    /// As predicted.
+    predicted: Ledgers,
+    /// As measured in a process of its own; absent where nothing was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<Ledgers>,
+    /// Both together, for each program.
+    promises: Vec<Promise>,
+    /// How it compares with the limit (`--memory`); absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<ProcessWithin>,
+}
+
+impl ProcessRecord {
+    pub(crate) fn new(predicted: Ledgers, measured: Option<Ledgers>, limit: Option<ProcessLimit>) -> Self {
+        let known = measured.map_or(predicted, |measured| measured.promised(&predicted));
+        Self {
+            predicted,
+            measured,
+            promises: Program::ALL.map(|program| known.promise(program)).to_vec(),
+            limit: limit.map(|limit| limit.judge(&known)),
+        }
+    }
+
+    /// That of a loadable form.
+    pub(crate) fn of_form(written: &ProcessWritten, limit: Option<ProcessLimit>) -> Self {
+        Self::new(written.predicted, Some(written.measured), limit)
+    }
+
+    /// How it compares with the limit, where there is one.
+    pub(crate) fn within(&self) -> Option<&ProcessWithin> {
+        self.limit.as_ref()
+    }
+
+    /// The whole for each program, and each ledger.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let whole = |promise: &Promise| {
+            format!(
+                "{} in {}, {} of them must be there",
+                bytes(promise.bytes()),
+                in_words(promise.program),
+                bytes(promise.must_be_there_bytes)
+            )
+        };
+        let origin = match self.measured {
+            Some(_) => "measured (predicted)",
+            None => "predicted",
+        };
+        let wholes: Vec<String> = self.promises.iter().rev().map(whole).collect();
+        let predicted = self.predicted.each();
+        let ledgers = match self.measured.as_ref().map(Ledgers::each) {
+            Some(measured) => measured.iter().zip(predicted).map(pair).collect(),
+            None => predicted.map(|(name, size)| format!("{name} {}", bytes(size))).to_vec(),
+        };
+        let mut lines = vec![wholes.join("; "), format!("{}; {origin}", ledgers.join(", "))];
+        lines.extend(self.limit.as_ref().map(limit_line));
+        lines
+    }
+}
+
+fn pair((&(name, measured), (_, predicted)): (&(&str, u64), (&str, u64))) -> String {
+    format!("{name} {} ({})", bytes(measured), bytes(predicted))
+}
+
+/// A program, in words.
+pub(crate) fn in_words(program: Program) -> &'static str {
+    match program {
+        Program::C => "C",
+        Program::Python => "Python",
+    }
+}
+
+/// How a process compares with its limit, in words.
+pub(crate) fn limit_line(within: &ProcessWithin) -> String {
+    let limit = format!(
+        "the limit of {} for a process in {}",
+        bytes(within.limit_bytes),
+        in_words(within.program)
+    );
+    match within.forbidden_by {
+        None if within.whole_bytes <= within.limit_bytes => format!("{limit} holds, and nothing is dropped"),
+        None => format!(
+            "{limit} holds: weights are read from the disk again; with {} none are",
+            bytes(within.whole_bytes)
+        ),
+        Some(ledger) => format!(
+            "{limit} is missed because of its {ledger}: {} is the smallest that works",
+            bytes(within.least_bytes)
+        ),
+    }
+}
+
+/// That a process works within its limit is what is promised.
+///
+/// # Errors
+/// [`DeployError::ProcessTooLarge`] if it does not.
+pub(crate) fn require(within: &ProcessWithin) -> anyhow::Result<()> {
+    match within.holds {
+        true => Ok(()),
+        false => Err(DeployError::ProcessTooLarge(*within).into()),
+    }
+}
+
+/// Where the weights of a model lie in a session that optimizes it: in the heap, as they are or packed.
+pub(crate) fn weights_of(model: &Model) -> WeightBytes {
+    let graph = model.onnx().and_then(|onnx| onnx.proto().graph.as_ref());
+    WeightBytes {
+        heap: model.external_bytes().map_or(0, |bytes| bytes.constants),
+        count: graph.map_or(0, |graph| graph.initializer.len() as u64),
+        ..WeightBytes::default()
+    }
+}
+
+/// The data files of a model.
+pub(crate) fn data_of(model: &Model) -> BTreeSet<PathBuf> {
+    let files = model.onnx().map(remat::onnx::OnnxModel::files).unwrap_or_default();
+    // The first one is the model.
+    let data = files.into_iter().skip(1);
+    data.filter_map(|path| path.canonicalize().ok()).collect()
+}
+
+/// Bytes of the outputs of a run.
+fn outputs_of(model: &Model) -> u64 {
+    model.graph().map_or(0, |graph| {
+        let sizes = graph
+            .outputs
+            .iter()
+            .filter_map(|&output| graph.tensors[output].ty.bytes().ok().flatten());
+        sizes.fold(0, u64::saturating_add)
+    })
+}
+
+/// What a process of a model is predicted to take whose runs take so many bytes, in a session that optimizes it.
+pub(crate) fn predicted(model: &Model, run_bytes: u64) -> Ledgers {
+    let outputs = outputs_of(model);
+    Ledgers::predicted(model, weights_of(model), (run_bytes.saturating_sub(outputs), outputs))
+}
+
+/// What a process of the loadable form of a model is predicted to take whose runs take so many bytes.
+pub(crate) fn predicted_form(model: &Model, run_bytes: u64) -> Ledgers {
+    let weights = weights_of(model);
+    let graph = model.onnx().and_then(|onnx| onnx.proto().graph.as_ref());
+    let sizes = graph.into_iter().flat_map(|graph| &graph.initializer).map(|weight| {
+        let elements = weight
+            .dims
+            .iter()
+            .map(|&size| u64::try_from(size).unwrap_or(0))
+            .product::<u64>();
+        // Four bytes for each: what has less is packed as bytes.
+        elements.saturating_mul(4)
+    });
+    let mapped = Ledgers::predicted(
+        model,
+        WeightBytes {
+            heap: 0,
+            packed: weights.heap,
+            ..weights
+        },
+        (0, 0),
+    );
+    let outputs = outputs_of(model);
+    Ledgers {
+        // One weight at a time is packed, to see that it is what the file has.
+        loading_bytes: 2 * sizes.max().unwrap_or(0),
+        run_bytes: run_bytes.saturating_sub(outputs),
+        outputs_bytes: outputs,
+        ..mapped
+    }
+}
+
+/// What a process of a file takes: in a session of this level, with its plan of memory if it has one.
+pub(crate) fn measured(
+    runner: &Runner<'_>,
+    (file, model): (&Path, &Model),
+    (level, load): (OptimizationLevel, &LoadOptions),
+    plan: Option<&ArenaPlanned>,
+) -> anyhow::Result<Ledgers> {
+    let absolute = |path: &Path| std::path::absolute(path);
+    let library = plan.map(|plan| -> std::io::Result<ArenaLibrary> {
+        Ok(ArenaLibrary {
+            library: absolute(&plan.library)?,
+            plan: Some(absolute(&plan.file)?),
+            keeps_pattern: false,
+        })
+    });
+    let settings = SessionSettings {
+        level,
+        dims: load.dims.clone(),
+        arena_library: library.transpose()?,
+        ..SessionSettings::stock()
+    };
+    let weights = (weights_of(model), &data_of(model));
+    Ok(measured_ledgers(runner, file, &settings, weights).map_err(DeployError::from)?)
+}
