@@ -20,7 +20,7 @@ import time
 import cgroup
 import numpy as np
 import onnxruntime as ort
-from runtime import inputs, plain
+from runtime import inputs
 
 HERE = pathlib.Path(__file__).resolve().parent
 MB = 1_000_000
@@ -35,7 +35,13 @@ def promise(folder, program):
 
 
 def digest(outputs):
-    return hashlib.blake2b(repr(plain(outputs)).encode()).hexdigest()
+    """The bits of outputs, without a copy of them."""
+    found = hashlib.blake2b()
+    for output in outputs:
+        for one in output if isinstance(output, list) else [output]:
+            found.update(f"{one.dtype} {one.shape}".encode())
+            found.update(np.ascontiguousarray(one).data)
+    return found.hexdigest()
 
 
 def child(folder, dims, runs, feed):

@@ -3,6 +3,7 @@
 //! | question | answer |
 //! |---|---|
 //! | how is a file written? | [`write()`], or [`OutputFile`] for content that is too large for memory |
+//! | how is a folder written? | [`OutputFolder`] |
 //! | may this path be written at all? | [`Outputs`] knows what a command reads and writes, and refuses what would destroy an input |
 //! | how is a JSON document with a version read and written? | [`document`] |
 //! | where may a library lie that is loaded at run time? | [`Surroundings::candidates`] |
@@ -21,6 +22,7 @@
 
 pub mod document;
 mod escape;
+mod folder;
 mod libraries;
 mod outputs;
 mod pending;
@@ -29,6 +31,7 @@ mod write;
 
 pub use document::DocumentError;
 pub use escape::{Shown, line, lines, shown};
+pub use folder::OutputFolder;
 pub use libraries::{NO_LIBRARY, SharedLibrary, Surroundings};
 pub use outputs::{OutputError, Outputs};
 pub use pending::remove_pending;

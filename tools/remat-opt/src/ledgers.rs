@@ -96,9 +96,9 @@ pub(crate) fn limit_line(within: &ProcessWithin) -> String {
         in_words(within.program)
     );
     match within.forbidden_by {
-        None if within.whole_bytes <= within.limit_bytes => format!("{limit} holds, and nothing is dropped"),
+        None if within.whole_bytes <= within.limit_bytes => format!("{limit} holds"),
         None => format!(
-            "{limit} holds: weights are read from the disk again; with {} none are",
+            "{limit} holds, but pages of files are dropped and read again, which takes time: with {} none are",
             bytes(within.whole_bytes)
         ),
         Some(ledger) => format!(
@@ -117,6 +117,20 @@ pub(crate) fn require(within: &ProcessWithin) -> anyhow::Result<()> {
         true => Ok(()),
         false => Err(DeployError::ProcessTooLarge(*within).into()),
     }
+}
+
+/// Why nothing is left for runs.
+pub(crate) fn too_large(limit: &ProcessLimit, process: &Ledgers) -> anyhow::Error {
+    let within = limit.judge(process);
+    // Where the rest has room, the runs themselves have none.
+    let forbidden_by = within.forbidden_by.or(Some("runs"));
+    let holds = false;
+    DeployError::ProcessTooLarge(ProcessWithin {
+        holds,
+        forbidden_by,
+        ..within
+    })
+    .into()
 }
 
 /// Where the weights of a model lie in a session that optimizes it: in the heap, as they are or packed.
@@ -154,19 +168,28 @@ pub(crate) fn predicted(model: &Model, run_bytes: u64) -> Ledgers {
     Ledgers::predicted(model, weights_of(model), (run_bytes.saturating_sub(outputs), outputs))
 }
 
+/// The size of the largest weight that kernels may pack: what only rows are taken of is not.
+fn largest_packed(model: &Model) -> u64 {
+    let Some(graph) = model.onnx().and_then(|onnx| onnx.proto().graph.as_ref()) else {
+        return 0;
+    };
+    let nodes = graph.node.iter().filter(|node| node.op_type != "Gather");
+    let read: BTreeSet<&str> = nodes.flat_map(|node| &node.input).map(String::as_str).collect();
+    let weights = graph
+        .initializer
+        .iter()
+        .filter(|weight| read.contains(weight.name.as_str()));
+    let sizes = weights.map(|weight| {
+        let elements = weight.dims.iter().map(|&size| u64::try_from(size).unwrap_or(0));
+        // Four bytes for each: what has fewer is packed as bytes.
+        elements.fold(4, u64::saturating_mul)
+    });
+    sizes.max().unwrap_or(0)
+}
+
 /// What a process of the loadable form of a model is predicted to take whose runs take so many bytes.
 pub(crate) fn predicted_form(model: &Model, run_bytes: u64) -> Ledgers {
     let weights = weights_of(model);
-    let graph = model.onnx().and_then(|onnx| onnx.proto().graph.as_ref());
-    let sizes = graph.into_iter().flat_map(|graph| &graph.initializer).map(|weight| {
-        let elements = weight
-            .dims
-            .iter()
-            .map(|&size| u64::try_from(size).unwrap_or(0))
-            .product::<u64>();
-        // Four bytes for each: what has less is packed as bytes.
-        elements.saturating_mul(4)
-    });
     let mapped = Ledgers::predicted(
         model,
         WeightBytes {
@@ -179,7 +202,7 @@ pub(crate) fn predicted_form(model: &Model, run_bytes: u64) -> Ledgers {
     let outputs = outputs_of(model);
     Ledgers {
         // One weight at a time is packed, to see that it is what the file has.
-        loading_bytes: 2 * sizes.max().unwrap_or(0),
+        loading_bytes: Ledgers::packing(largest_packed(model)),
         run_bytes: run_bytes.saturating_sub(outputs),
         outputs_bytes: outputs,
         ..mapped

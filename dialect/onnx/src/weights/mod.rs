@@ -5,12 +5,9 @@
 //! entries `prepacked_N`, `KEY|OFFSET;LENGTH;FLAG`, with such a triple for each buffer. The runtime packs the weight again when it loads the
 //! file, one weight at a time, and takes the bytes of the file if they are the same. So the plain weight has to be there.
 //!
-//! What runs read comes first in the file, in the order of its first use by the nodes as they stand; then what is read only while a session is
+//! What runs read comes first in the file, in the order of its first use by the nodes; then what is read only while a session is
 //! loaded; then what no session of the first model reads. Equal bytes are there once.
-//!
-//! The nodes of a model that the runtime saved are written so that it runs them in the same order again ([`order`]).
 
-mod order;
 mod pieces;
 
 use std::fs;
@@ -39,7 +36,9 @@ pub struct LayOut<'a> {
     pub source: &'a Path,
     /// Where it goes: into the folder of the data file.
     pub out: &'a Path,
-    /// Whether it lies there for the case that the others cannot be used, and its weights come last; the others were saved by the runtime.
+    /// Whether the nodes that run first stand last.
+    pub is_reversed: bool,
+    /// Whether it lies there for the case that the others cannot be used: its weights come last.
     pub is_spare: bool,
 }
 
@@ -74,7 +73,7 @@ pub fn lay_out(models: &[LayOut<'_>], data: &Path) -> Result<Vec<LaidOut>, OnnxE
         .iter()
         .map(|wanted| {
             let (mut proto, folder) = read(wanted.source)?;
-            let moved = collect(&mut proto, &folder, wanted.is_spare, &mut pieces)?;
+            let moved = collect(&mut proto, &folder, *wanted, &mut pieces)?;
             Ok((proto, moved))
         })
         .collect();
@@ -91,9 +90,6 @@ pub fn lay_out(models: &[LayOut<'_>], data: &Path) -> Result<Vec<LaidOut>, OnnxE
                 }
                 Ok(())
             })?;
-            if !wanted.is_spare {
-                order::reverse(graph);
-            }
         }
         let bytes = proto.write_to_bytes().map_err(|error| OnnxError::Unsupported {
             name: "the model".to_owned(),
@@ -131,7 +127,9 @@ fn read(path: &Path) -> Result<(ModelProto, Folder), OnnxError> {
 fn collect(
     proto: &mut ModelProto,
     folder: &Folder,
-    is_spare: bool,
+    LayOut {
+        is_reversed, is_spare, ..
+    }: LayOut<'_>,
     pieces: &mut Pieces,
 ) -> Result<Vec<Moved>, OnnxError> {
     let mut all = Vec::new();
@@ -139,7 +137,8 @@ fn collect(
         return Ok(all);
     };
     let mut positions = 0;
-    each_weight(graph, &mut positions, &mut |weight, (first, readers)| {
+    each_weight(graph, &mut positions, &mut |weight, (first, last, readers)| {
+        let first = if is_reversed { usize::MAX - last } else { first };
         let moved = match bytes_of(weight)?.filter(|&bytes| bytes >= LEAST_BYTES) {
             None => Moved::default(),
             Some(bytes) => {
@@ -168,24 +167,25 @@ fn collect(
     Ok(all)
 }
 
-/// Every weight of a graph and of its subgraphs, always in the same order, with the position of the first node that reads it and the number of
-/// nodes that do. A node that has subgraphs reads what they read of values around them.
+/// Every weight of a graph and of its subgraphs, always in the same order, with the positions of the first and the last node that reads it and
+/// the number of nodes that do. A node that has subgraphs reads what they read of values around them.
 fn each_weight(
     graph: &mut GraphProto,
     positions: &mut usize,
-    visit: &mut impl FnMut(&mut TensorProto, (usize, usize)) -> Result<(), OnnxError>,
+    visit: &mut impl FnMut(&mut TensorProto, (usize, usize, usize)) -> Result<(), OnnxError>,
 ) -> Result<(), OnnxError> {
     let start = *positions;
-    let mut uses: FxHashMap<&str, (usize, usize)> = FxHashMap::default();
+    let mut uses: FxHashMap<&str, (usize, usize, usize)> = FxHashMap::default();
     for (position, node) in graph.node.iter().enumerate() {
         let captured = subgraphs(node).flat_map(crate::scope::free_names);
         for name in node.input.iter().map(String::as_str).chain(captured) {
-            uses.entry(name).or_insert((start + position, 0)).1 += 1;
+            let of_it = uses.entry(name).or_insert((start + position, 0, 0));
+            (of_it.1, of_it.2) = (start + position, of_it.2 + 1);
         }
     }
     *positions += graph.node.len();
     for weight in &mut graph.initializer {
-        let of_it = uses.get(weight.name.as_str()).copied().unwrap_or((start, 0));
+        let of_it = uses.get(weight.name.as_str()).copied().unwrap_or((start, start, 0));
         visit(weight, of_it)?;
     }
     let inner = graph.node.iter_mut().flat_map(crate::attributes::subgraphs_mut);

@@ -6,7 +6,7 @@ use super::*;
 fn inline(name: &str, count: usize, value: f32) -> TensorProto {
     TensorProto {
         name: name.to_owned(),
-        dims: vec![count as i64],
+        dims: vec![i64::try_from(count).expect("a small weight")],
         data_type: 1,
         raw_data: vec![value; count].into_iter().flat_map(f32::to_le_bytes).collect(),
         ..TensorProto::default()
@@ -77,11 +77,13 @@ fn what_runs_read_comes_first_and_equal_weights_are_there_once() {
         LayOut {
             source: &path("a.onnx"),
             out: &at("a.onnx"),
+            is_reversed: false,
             is_spare: false,
         },
         LayOut {
             source: &path("b.onnx"),
             out: &at("b.onnx"),
+            is_reversed: false,
             is_spare: true,
         },
     ];
@@ -148,6 +150,7 @@ fn a_copy_beyond_the_end_of_its_file_is_refused() {
     let wanted = LayOut {
         source: &source,
         out: &folder.path().join("out.onnx"),
+        is_reversed: false,
         is_spare: false,
     };
     let error = lay_out(&[wanted], &folder.path().join("new.data")).unwrap_err();

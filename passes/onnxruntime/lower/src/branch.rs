@@ -30,6 +30,8 @@ use crate::build::{constant, int, node, tensor};
 use crate::names::Names;
 use crate::zeros::Zeros;
 
+/// What the node is called, with a number where the model has that name.
+pub(crate) const NAME: &str = "remat_branch";
 /// The first opset with sequences.
 const OLDEST_OPSET: i64 = 11;
 
@@ -94,7 +96,7 @@ impl Branch {
             reader: node("SequenceLength", &[&mark], &length, Vec::new()),
             nothing,
             names: outputs.map(|name| (name.clone(), inner(name))).collect(),
-            name: names.fresh("remat_branch"),
+            name: names.fresh(NAME),
         })
     }
 

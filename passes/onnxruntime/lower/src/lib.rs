@@ -33,6 +33,7 @@ mod names;
 mod schedule;
 mod sums;
 mod trace;
+mod unbranch;
 mod zeros;
 
 pub use canonical::canonicalize_names;
@@ -40,3 +41,4 @@ pub use layout::Layout;
 pub use lower::{Lowered, LoweringOptions, LoweringReport, OrderHint, Shapes, lower};
 pub use sums::put_sums_first;
 pub use trace::LayoutMapping;
+pub use unbranch::out_of_branch;

@@ -14,7 +14,7 @@ use crate::measure::{OutputDigest, SeededOutputs, digest};
 use crate::planned::ArenaLibrary;
 use crate::runner::{Runner, Task};
 use crate::time::{median, nanoseconds};
-use crate::{Runtime, RuntimeError, SessionSettings};
+use crate::{LedgerOptions, Runtime, RuntimeError, SessionSettings};
 
 /// Seed of the inputs.
 const SEED: u64 = 0;
@@ -44,15 +44,6 @@ pub struct ProcessMeasured {
     pub median_ns: u64,
     /// The outputs of the first run.
     pub first_outputs: SeededOutputs,
-}
-
-/// How a process is measured.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct LedgerOptions {
-    /// Runs, two at least.
-    pub runs: u32,
-    /// Files of weights that the model may map.
-    pub data: BTreeSet<PathBuf>,
 }
 
 /// Loads a model in a process of its own, runs it, and measures what the process takes.

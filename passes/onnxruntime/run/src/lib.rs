@@ -49,7 +49,7 @@ pub use error::RuntimeError;
 pub use events::{ProfiledNode, ProfiledOutput};
 pub use host::Host;
 pub use inputs::InputTensor;
-pub use ledger::{LedgerOptions, ProcessMeasured, measure_process};
+pub use ledger::{ProcessMeasured, measure_process};
 pub use measure::{Measurement, OutputDigest, Peaks, SeededOutputs, measure};
 pub use meter::LIBRARY as HEAP_METER;
 pub use optimize::{optimize, optimize_and_pack};
@@ -63,7 +63,8 @@ pub use resident::{Resident, available_bytes};
 pub use runner::Runner;
 pub use session::{Runtime, SHARED_ARENA, run_seeded};
 pub use settings::{
-    CompareSizes, MeasureOptions, OptimizationLevel, PairOptions, Provider, RecordOptions, SessionSettings, Sizes,
+    CompareSizes, LedgerOptions, MeasureOptions, OptimizationLevel, PairOptions, Provider, RecordOptions,
+    SessionSettings, Sizes,
 };
 pub use shared_arena::{ExtendStrategy, SharedArena};
 pub use sizes::{SIZES_AS_RUNS, SizeComparison, SizeOutcome, SizesCompared, compare_sizes, dims_text};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use remat_formula::Ranges;
@@ -105,6 +106,15 @@ impl SessionSettings {
             ..Self::exact(OptimizationLevel::All)
         }
     }
+}
+
+/// How a process is measured.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LedgerOptions {
+    /// Runs, two at least.
+    pub runs: u32,
+    /// Files of weights that the model may map.
+    pub data: BTreeSet<PathBuf>,
 }
 
 /// How often and on what a model runs.

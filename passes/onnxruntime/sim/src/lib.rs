@@ -44,5 +44,5 @@ pub use events::heap_bytes;
 pub use heap::{Trace, heap};
 pub use ids::{NodeIndex, ValueId};
 pub use malloc::fresh_bytes;
-pub use order::{default_order, priority_order};
+pub use order::{default_order, depth_first, priority_order};
 pub use program::{Body, Control, Node, Program, Shape, Value, ValueClass, ValueKind};

@@ -20,14 +20,6 @@ fn sources(program: &Program) -> TiVec<NodeIndex, Vec<NodeIndex>> {
     program.nodes.iter().map(of).collect()
 }
 
-fn has_reader(sources: &TiVec<NodeIndex, Vec<NodeIndex>>) -> TiVec<NodeIndex, bool> {
-    let mut read: TiVec<NodeIndex, bool> = TiVec::from(vec![false; sources.len()]);
-    for &source in sources.iter().flatten() {
-        read[source] = true;
-    }
-    read
-}
-
 /// `ExecutionOrder::DEFAULT`: a depth-first search against the edges that starts at the nodes nobody reads and lists a node
 /// once everything it reads is listed. Among those nodes, and among the sources of a node, the one that stands last in the
 /// file comes first.
@@ -36,15 +28,23 @@ fn has_reader(sources: &TiVec<NodeIndex, Vec<NodeIndex>>) -> TiVec<NodeIndex, bo
 #[must_use]
 pub fn default_order(program: &Program) -> Vec<NodeIndex> {
     let sources = sources(program);
-    let read = has_reader(&sources);
-    let mut visited: TiVec<NodeIndex, bool> = TiVec::from(vec![false; sources.len()]);
+    let numbers: Vec<Vec<usize>> = sources
+        .iter()
+        .map(|sources| sources.iter().map(|&source| source.into()).collect())
+        .collect();
+    depth_first(&numbers).into_iter().map(NodeIndex::from).collect()
+}
+
+/// The same for nodes of which it is known from which others each reads: ascending, each once.
+#[must_use]
+pub fn depth_first(sources: &[Vec<usize>]) -> Vec<usize> {
+    let mut is_read = vec![false; sources.len()];
+    sources.iter().flatten().for_each(|&source| is_read[source] = true);
+    let mut visited = vec![false; sources.len()];
     let mut order = Vec::with_capacity(sources.len());
     // The flag says that everything the node reads was dealt with.
-    let mut stack: Vec<(NodeIndex, bool)> = sources
-        .keys()
-        .filter(|&node| !read[node])
-        .map(|node| (node, false))
-        .collect();
+    let leaves = (0..sources.len()).filter(|&node| !is_read[node]);
+    let mut stack: Vec<(usize, bool)> = leaves.map(|node| (node, false)).collect();
     while let Some((node, done)) = stack.pop() {
         if done {
             order.push(node);

@@ -69,6 +69,8 @@ impl Memory {
             keeps_bits: true,
             library: None,
             level,
+            original_level: level,
+            mapped_bytes: 0,
             dims: &load.dims,
             ranges: &Ranges::default(),
             frequent: &[],

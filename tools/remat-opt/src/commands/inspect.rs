@@ -214,7 +214,7 @@ impl Body for Report {
         lines.extend(self.open.iter().flat_map(OpenSizes::lines));
         lines.extend(self.range.iter().flat_map(RangeRecord::lines));
         if let Some(process) = &self.process {
-            lines.extend(process.lines().iter().map(|line| format!("a process takes {line}")));
+            lines.extend(process.lines().iter().map(|line| format!("process: {line}")));
         }
         lines.extend(self.anti_dependences.map(|count| {
             format!(

@@ -98,12 +98,18 @@ pub(crate) struct MaxBatchArgs {
 
 impl MaxBatchArgs {
     /// What the process takes beside its runs.
-    fn beside_runs(&self, model: &Model) -> u64 {
+    ///
+    /// # Errors
+    /// If that is more than there is.
+    fn beside_runs(&self, model: &Model) -> anyhow::Result<u64> {
         let limit = ProcessLimit {
             bytes: self.memory,
             program: self.program.program,
         };
-        limit.beside_runs(&ledgers::predicted(model, 0))
+        let process = ledgers::predicted(model, 0);
+        let left = limit.left_for_runs(&process, model.baseline_peak().bytes);
+        left.map(|left| self.memory - left)
+            .ok_or_else(|| ledgers::too_large(&limit, &process))
     }
 }
 
@@ -300,7 +306,7 @@ impl Arguments for MaxBatchArgs {
             let smallest = open(1)?;
             let is_for_runtime = job.is_for_runtime(&smallest);
             if is_for_runtime && self.fixed_memory.is_none() {
-                request.fixed = self.beside_runs(&smallest);
+                request.fixed = self.beside_runs(&smallest)?;
             }
             let host = job.host.as_ref().filter(|_| is_for_runtime);
             let control = if host.is_some() {

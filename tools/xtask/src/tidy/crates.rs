@@ -37,7 +37,7 @@ onnxruntime-run: files formula onnxruntime-arena
 onnxruntime-lower: ir onnx operators
 onnxruntime-sim: ir operators
 remat: files formula ir onnx onnx-mlir onnxruntime-sim nodelink plan verify cost solve rewrite schedule ortools checkmate classic moccasin poet dtr fission fission-check place
-onnxruntime-observe: remat cost files formula ir onnx onnxruntime-arena onnxruntime-run onnxruntime-sim plan solve
+onnxruntime-observe: remat cost files formula ir onnx onnxruntime-arena onnxruntime-lower onnxruntime-run onnxruntime-sim plan solve
 # What is predicted runs nothing.
 onnxruntime-predict: remat cost ir onnx onnxruntime-lower onnxruntime-sim plan solve
 onnxruntime-deploy: remat cost files ir onnx onnxruntime-lower onnxruntime-observe onnxruntime-predict onnxruntime-run operators plan solve

@@ -14,6 +14,11 @@ const CODE_PRIVATE: u64 = 7 << 20;
 const GRAPH: u64 = 2 << 20;
 const NODE: u64 = 4 << 10;
 const WEIGHT: u64 = 2 << 10;
+/// The most that packing leaves in the heap, and that it takes beyond what stays.
+const LEFTOVERS: u64 = 20 << 20;
+const LOADING: u64 = 8 << 20;
+/// What the C library keeps of the memory that weights were packed in, one after the other.
+const PACKING: u64 = 12 << 20;
 
 /// What runs the session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -43,7 +48,7 @@ impl Program {
     fn bytes(self) -> (u64, u64) {
         match self {
             Self::C => (1 << 20, 3 << 20),
-            Self::Python => (20 << 20, 20 << 20),
+            Self::Python => (20 << 20, 19 << 20),
         }
     }
 }
@@ -117,9 +122,9 @@ impl Ledgers {
     pub fn predicted(model: &Model, weights: WeightBytes, (run_bytes, outputs_bytes): (u64, u64)) -> Self {
         let nodes = model.problem().ops.len() as u64;
         Self {
-            graph_bytes: GRAPH + NODE * nodes + WEIGHT * weights.count,
-            // Weights in the file are in memory twice while they are packed, one after the other; what is freed stays in the heap.
-            loading_bytes: weights.heap,
+            // What is packed is freed, and stays in the heap up to a point.
+            graph_bytes: GRAPH + NODE * nodes + WEIGHT * weights.count + weights.heap.min(LEFTOVERS),
+            loading_bytes: weights.heap.min(LOADING),
             heap_weights_bytes: weights.heap,
             packed_weights_bytes: weights.packed,
             mapped_weights_bytes: weights.mapped,
@@ -136,7 +141,7 @@ impl Ledgers {
         Self {
             graph_bytes: GRAPH + NODE * laid_out.nodes as u64 + WEIGHT * weights.count,
             // One weight at a time is packed, to see that it is what the file has.
-            loading_bytes: 2 * laid_out.largest_loading_bytes,
+            loading_bytes: Self::packing(laid_out.largest_loading_bytes),
             heap_weights_bytes: weights.heap,
             packed_weights_bytes: weights.packed,
             mapped_weights_bytes: weights.mapped,
@@ -144,6 +149,12 @@ impl Ledgers {
             outputs_bytes,
             ..Self::of_code()
         }
+    }
+
+    /// What loading takes beyond what stays where weights are packed one at a time, the largest of so many bytes.
+    #[must_use]
+    pub fn packing(largest: u64) -> u64 {
+        if largest == 0 { 0 } else { largest + PACKING }
     }
 
     fn of_code() -> Self {

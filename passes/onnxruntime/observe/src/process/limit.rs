@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::ledgers::{Ledgers, Program};
 
-/// Weights in a mapped file of which so many bytes are in memory are read from the disk in every run, but they are read.
+/// Of pages of files that may be dropped, so many bytes have to be in memory for a process to go on: with fewer it does little but read them again.
 const WINDOW: u64 = 16 << 20;
 
 /// The most that a process may take.
@@ -24,7 +24,7 @@ pub struct ProcessWithin {
     pub limit_bytes: u64,
     /// What runs the session.
     pub program: Program,
-    /// The smallest limit that works: what must be there, code, and of mapped weights a window.
+    /// The smallest limit that works: what must be there, and a window of what may be dropped.
     pub least_bytes: u64,
     /// With how many bytes nothing is dropped.
     pub whole_bytes: u64,
@@ -40,12 +40,12 @@ impl ProcessLimit {
     #[must_use]
     pub fn judge(&self, ledgers: &Ledgers) -> ProcessWithin {
         let promise = ledgers.promise(self.program);
-        let weights = ledgers.packed_weights_bytes + ledgers.mapped_weights_bytes;
-        let least_bytes = promise.bytes() - weights.saturating_sub(WINDOW);
-        let own = Ledgers::default().promise(self.program).bytes();
+        let least_bytes = self.least(ledgers);
+        let own = Ledgers::default().promise(self.program).must_be_there_bytes;
         let largest = || {
             let kept = Ledgers {
-                packed_weights_bytes: weights.min(WINDOW),
+                code_bytes: 0,
+                packed_weights_bytes: 0,
                 mapped_weights_bytes: 0,
                 ..*ledgers
             };
@@ -61,35 +61,40 @@ impl ProcessLimit {
             holds,
             forbidden_by: match holds {
                 true => None,
-                false if own > self.bytes => Some("program"),
+                false if own + WINDOW > self.bytes => Some("program"),
                 false => largest(),
             },
         }
     }
 
-    /// The smallest limit for a process of these ledgers, whatever it is for.
+    /// The smallest limit for a process of these ledgers: what must be there, and a window of what may be dropped.
     #[must_use]
     pub fn least(&self, ledgers: &Ledgers) -> u64 {
-        self.judge(ledgers).least_bytes
+        let promise = ledgers.promise(self.program);
+        promise.must_be_there_bytes + promise.may_be_dropped_bytes.min(WINDOW)
     }
 
-    /// What a process takes beside its runs, in bytes.
+    /// The bytes that runs may take, outputs apart, beside the other ledgers: with all code in memory and a window of mapped weights if that is
+    /// `enough`, else with a window of both. None where the others take more than the limit.
     #[must_use]
-    pub fn beside_runs(&self, ledgers: &Ledgers) -> u64 {
-        self.least(&Ledgers {
+    pub fn left_for_runs(&self, ledgers: &Ledgers, enough: u64) -> Option<u64> {
+        let others = Ledgers {
             run_bytes: 0,
             outputs_bytes: 0,
             loading_bytes: 0,
             ..*ledgers
-        })
-    }
-
-    /// The bytes that runs may take, outputs apart, beside the other ledgers; none where these take more than the limit.
-    #[must_use]
-    pub fn left_for_runs(&self, ledgers: &Ledgers) -> Option<u64> {
-        let left = self.bytes.checked_sub(self.beside_runs(ledgers))?;
-        // Loading is over when runs begin.
-        (left >= ledgers.loading_bytes).then(|| left.saturating_sub(ledgers.runs * ledgers.outputs_bytes))
+        };
+        let outputs = ledgers.runs * ledgers.outputs_bytes;
+        let left = |others: u64| {
+            let left = self.bytes.checked_sub(others)?;
+            // Loading is over when runs begin.
+            let runs = left.checked_sub(outputs)?;
+            (left >= ledgers.loading_bytes && runs > 0).then_some(runs)
+        };
+        let weights = ledgers.packed_weights_bytes + ledgers.mapped_weights_bytes;
+        let with_code = others.promise(self.program).bytes() - weights.saturating_sub(WINDOW);
+        let with_code = left(with_code).filter(|&left| left >= enough);
+        with_code.or_else(|| left(self.least(&others)))
     }
 }
 
@@ -113,9 +118,9 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_are_mapped_take_a_window_and_what_must_be_there_all_of_it() {
-        let own = Ledgers::default().promise(Program::C).bytes();
-        let least = own + (20 + 4 + 31 + 16) * MIB;
+    fn what_may_be_dropped_takes_a_window_and_what_must_be_there_all_of_it() {
+        let own = Ledgers::default().promise(Program::C);
+        let least = own.must_be_there_bytes + (4 + 31 + 16) * MIB;
         let limit = |bytes| ProcessLimit {
             bytes,
             program: Program::C,
@@ -124,9 +129,11 @@ mod tests {
         assert!(found.holds && found.least_bytes == least, "{found:?}");
         let found = limit(least - 1).judge(&ledgers());
         assert_eq!((found.holds, found.forbidden_by), (false, Some("runs")));
-        assert_eq!(limit(least).left_for_runs(&ledgers()), Some(30 * MIB));
+        assert_eq!(limit(least).left_for_runs(&ledgers(), 20 * MIB), Some(30 * MIB));
+        let whole_code = least + own.may_be_dropped_bytes + 20 * MIB;
+        assert_eq!(limit(whole_code).left_for_runs(&ledgers(), 20 * MIB), Some(30 * MIB));
         assert_eq!(
-            limit(least - 24 * MIB).left_for_runs(&ledgers()),
+            limit(least - 24 * MIB).left_for_runs(&ledgers(), 20 * MIB),
             None,
             "loading has no room"
         );
@@ -145,6 +152,6 @@ mod tests {
             program: Program::Python,
         };
         assert_eq!(limit.judge(&heavy).forbidden_by, Some("weights"));
-        assert_eq!(limit.left_for_runs(&heavy), None);
+        assert_eq!(limit.left_for_runs(&heavy, MIB), None);
     }
 }

@@ -7,6 +7,7 @@
 mod ledgers;
 mod limit;
 mod manifest;
+mod order;
 mod processor;
 
 use std::collections::BTreeSet;
@@ -14,8 +15,10 @@ use std::path::{Path, PathBuf};
 
 use remat::ErrorKind;
 use remat_files::ScratchFolder;
+use remat_onnx::proto::{Message, ModelProto};
 use remat_onnx::{LaidOut, LayOut, lay_out};
 use remat_onnxruntime_arena::ArenaPlanFile;
+use remat_onnxruntime_lower::out_of_branch;
 use remat_onnxruntime_run::{
     ArenaLibrary, Host, LedgerOptions, OptimizationLevel, ProcessMeasured, Runner, SessionSettings, measure_process,
     optimize_and_pack,
@@ -41,6 +44,8 @@ const WEIGHTS: &str = "weights.data";
 /// The portable model, which is written there before the loadable form is made of it.
 pub const PORTABLE: &str = "portable.onnx";
 
+/// How many processes of a loadable form are measured.
+const PROCESSES: usize = 2;
 /// Runs of a process that is measured.
 const RUNS: u32 = 10;
 
@@ -167,16 +172,19 @@ fn lay_out_models(
     let packed = scratch.path().join(MODEL);
     let runner = host.runner(request.limits);
     optimize_and_pack(&runner, request.model, request.level, &packed)?;
+    arrange(&packed)?;
     let portable = scratch.path().join(PORTABLE);
     let models = [
         LayOut {
             source: &packed,
             out: &folder.join(MODEL),
+            is_reversed: true,
             is_spare: false,
         },
         LayOut {
             source: request.model,
             out: &portable,
+            is_reversed: false,
             is_spare: true,
         },
     ];
@@ -197,6 +205,21 @@ fn lay_out_models(
         remat_files::write(&plan, renamed.to_string()).map_err(|error| unwritten(&plan, &error))?;
     }
     Ok(laid_out.into_iter().next().unwrap_or_default())
+}
+
+/// Has the runtime run a saved model as it did before, and takes it out of a branch, which keeps a stock session from a block of its own: sessions that
+/// follow a plan have none.
+fn arrange(path: &Path) -> Result<(), ArenaPlanError> {
+    let failed = |why: String| ArenaPlanError::File {
+        path: path.to_owned(),
+        why,
+    };
+    let bytes = std::fs::read(path).map_err(|error| unwritten(path, &error))?;
+    let mut model = ModelProto::parse_from_bytes(&bytes).map_err(|error| failed(error.to_string()))?;
+    out_of_branch(&mut model);
+    model.graph.as_mut().into_iter().for_each(order::keep_order);
+    let bytes = model.write_to_bytes().map_err(|error| failed(error.to_string()))?;
+    remat_files::write(path, bytes).map_err(|error| unwritten(path, &error))
 }
 
 /// What a process of a model takes in a session of these settings, measured in one.
@@ -252,8 +275,13 @@ fn measured(
     };
     let weights = model.with_file_name(WEIGHTS);
     options.data = BTreeSet::from([weights.canonicalize().map_err(|error| unwritten(&weights, &error))?]);
-    let ours = measure_process(&runner, model, &settings, &options)?;
-    Ok((original, ours))
+    // What packing leaves in the heap differs from process to process: what must be there is the least of it.
+    let mut least = measure_process(&runner, model, &settings, &options)?;
+    for _ in 1..PROCESSES {
+        let other = measure_process(&runner, model, &settings, &options)?;
+        least = if other.loading < least.loading { other } else { least };
+    }
+    Ok((original, least))
 }
 
 fn write_manifest(

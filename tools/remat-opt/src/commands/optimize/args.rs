@@ -9,10 +9,10 @@ use remat::onnx_mlir::{Barriers, Form, Options};
 use remat::plan::{BudgetSpec, parse_duration, parse_share};
 use remat::solver::SolveControl;
 use remat::{Format, Model, Output, SolveRequest, Target};
+use remat_files::OutputFolder;
 use remat_onnxruntime_deploy::{OrderHint, PORTABLE, arena_library_path, arena_plan_path, has_arena_library};
 use remat_onnxruntime_run::{OptimizationLevel, Provider};
 
-use super::process::Staging;
 use crate::args::{
     BlockArgs, Choice, FissionArgs, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, PageArgs, ProcessArgs,
     RUNTIME, ReportArgs, SEARCH, SWITCH, SearchArgs, ShapeArgs, provider,
@@ -269,11 +269,27 @@ impl OptimizeArgs {
         !is_for_others && is_made && is_written && self.is_on_processor() && has_arena_library()
     }
 
+    /// Whether an option is about the memory of a written model.
+    pub(super) fn is_about_memory(&self) -> bool {
+        let target = &self.target;
+        target.settings || target.process || target.arena_library.is_some() || self.whole.memory.is_some()
+    }
+
+    /// That option.
+    pub(super) fn memory_option(&self) -> &'static str {
+        match (self.target.settings, self.target.process, self.whole.memory) {
+            (true, _, _) => "--settings",
+            (_, true, _) => "--process",
+            (_, _, Some(_)) => "--memory",
+            _ => "--arena-library",
+        }
+    }
+
     /// Where the model goes, if one is written: of a loadable form the portable one.
     pub(super) fn model_output(&self) -> Option<PathBuf> {
         let output = self.output.as_deref()?;
         match self.target.process {
-            true => Some(Staging::folder_of(output).join(PORTABLE)),
+            true => Some(OutputFolder::path_for(output).join(PORTABLE)),
             false => is_model(output).then(|| output.to_owned()),
         }
     }
@@ -325,9 +341,9 @@ impl OptimizeArgs {
     pub(super) fn output_form(&self) -> anyhow::Result<&'static str> {
         let is_streamed = self.output.as_deref().is_some_and(streams::is_stream);
         anyhow::ensure!(
-            !is_streamed || !self.target.is_about_memory(),
+            !is_streamed || !self.is_about_memory(),
             "`{}` is about a model in a file: `-o OUT.onnx`",
-            self.target.memory_option()
+            self.memory_option()
         );
         match (&self.input, self.output_format) {
             (_, Some(_)) if !is_streamed => {
@@ -340,22 +356,6 @@ impl OptimizeArgs {
                 Format::NodeLink | Format::Problem | Format::Log => "json",
             }),
             _ => Ok("json"),
-        }
-    }
-}
-
-impl TargetArgs {
-    /// Whether an option is about the memory of a written model.
-    pub(super) fn is_about_memory(&self) -> bool {
-        self.settings || self.process || self.arena_library.is_some()
-    }
-
-    /// That option.
-    pub(super) fn memory_option(&self) -> &'static str {
-        match (self.settings, self.process) {
-            (true, _) => "--settings",
-            (_, true) => "--process",
-            _ => "--arena-library",
         }
     }
 }

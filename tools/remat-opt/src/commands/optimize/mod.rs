@@ -39,7 +39,6 @@ pub(crate) use document::{ModuleReport, Report, SettingsReport};
 use self::args::TargetArg;
 use self::document::About;
 use self::planned::{ArenaJob, forget_plan, memory_limits, plan_memory};
-use self::process::Staging;
 use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, Shapes, Talk, named};
 use crate::document::Document;
 use crate::files::{self, Files};
@@ -121,7 +120,7 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
         check_target(args, output)?;
         Output::of(output, format)?;
     }
-    let is_about_memory = args.target.is_about_memory();
+    let is_about_memory = args.is_about_memory();
     if is_about_memory {
         check_device(args)?;
         job.find_runtime()?;
@@ -130,7 +129,7 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
     let runtime = runtime(args, &mut job, format, plan.as_ref())?;
     let is_written = args.model_output().is_some();
     if is_about_memory && (runtime != Runtime::Wanted || !is_written) {
-        let option = args.target.memory_option();
+        let option = args.memory_option();
         let output = if args.target.process { "-o DIR" } else { "-o OUT.onnx" };
         bail!("`{option}` is about the memory of a model that is written for ONNX Runtime: `{output}`");
     }
@@ -289,7 +288,7 @@ fn check_device(args: &OptimizeArgs) -> anyhow::Result<()> {
         bail!(
             "`{}` is for the memory of the processor, `--device cpu`: that of a GPU was never measured, and nothing is planned for \
              `{}`",
-            args.target.memory_option(),
+            args.memory_option(),
             args.load.device.as_deref().unwrap_or_default()
         );
     }
@@ -423,7 +422,7 @@ fn deploy(
         None => (None, args.output.as_deref()),
     };
     let staging = args.output.as_deref().filter(|_| args.target.process);
-    let staging = staging.map(Staging::begin).transpose()?;
+    let staging = staging.map(process::begin).transpose()?;
     let fission = args.fission.request(true);
     let profiler = |path: &Path| job.profile_of(path, expected(&model));
     let limit = args.whole.limit();

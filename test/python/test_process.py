@@ -1,0 +1,215 @@
+"""Whole processes: what they take is promised from their first to their last instruction, and held to it by a control group of
+the kernel; forms that take little; a limit that is kept or refused with the ledger that forbids it."""
+
+import json
+import shutil
+
+import cgroup
+import models
+import numpy as np
+import onnx
+import process_lab
+import pytest
+import wheel
+from onnx import TensorProto, helper, numpy_helper
+
+pytestmark = wheel.is_there
+
+HERE = models.ROOT / "test" / "python"
+WIDTH, LAYERS = 1024, 8
+"""33 MB of weights."""
+RUNS = 20
+
+
+@pytest.fixture(scope="session")
+def network(tmp_path_factory):
+    """A stack of matrices with weights at random: equal ones would be packed once."""
+    random = np.random.default_rng(0)
+    nodes, weights, value = [], [], "x"
+    for layer in range(LAYERS):
+        weight = random.standard_normal((WIDTH, WIDTH), dtype=np.float32) / np.float32(WIDTH**0.5)
+        weights.append(numpy_helper.from_array(weight, f"w{layer}"))
+        out = "y" if layer == LAYERS - 1 else f"z{layer}"
+        nodes += [
+            helper.make_node("MatMul", [value, f"w{layer}"], [f"m{layer}"]),
+            helper.make_node("Relu", [f"m{layer}"], [out]),
+        ]
+        value = out
+    shape = ["b", WIDTH]
+    graph = helper.make_graph(
+        nodes,
+        "stack",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+        weights,
+    )
+    path = tmp_path_factory.mktemp("process") / "stack.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), str(path))
+    return path
+
+
+@pytest.fixture(scope="session")
+def form(environment, network):
+    """The loadable form of that network, and the report of the program that wrote it."""
+    folder = network.with_suffix(".form")
+    said = environment.run("remat-opt", network, "-o", folder, "--process", "--dim", "b=1", "--format", "json", *wheel.LIMITS)
+    return folder, json.loads(said)
+
+
+def copied(form, tmp_path, manifest):
+    """The form with another manifest."""
+    folder = tmp_path / "form"
+    shutil.copytree(form[0], folder)
+    path = folder / "process.remat"
+    path.write_text(manifest(path.read_text()))
+    return folder
+
+
+START = """
+import warnings
+import numpy, onnxruntime
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = 1
+given = {"x": numpy.random.default_rng(1).random([1, 1024], numpy.float32)}
+stock = onnxruntime.InferenceSession(sys.argv[2], options, providers=["CPUExecutionProvider"]).run(None, given)
+def same(path):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        session = remat_opt.session(path)
+    return numpy.array_equal(session.run(None, given)[0], stock[0]), [str(one.message) for one in said]
+"""
+
+
+def test_the_form_takes_less_than_the_original_in_every_ledger_and_has_its_bits(environment, form, network):
+    folder, report = form
+    before, after = report["form"]["original"], report["form"]["measured"]
+    weights = 4 * LAYERS * WIDTH * WIDTH
+    assert before["heap_weights_bytes"] == weights
+    assert after["heap_weights_bytes"] < 1 << 20
+    assert after["packed_weights_bytes"] >= weights
+    assert after["graph_bytes"] <= before["graph_bytes"]
+    assert report["form"]["plain_copies_bytes"] == weights
+    assert environment.python(START + "print(json.dumps(same(sys.argv[1])))", folder, network) == [True, []]
+
+
+def test_another_version_or_processor_takes_the_portable_model_and_says_so(environment, form, network, tmp_path):
+    other = copied(form, tmp_path / "version", lambda text: text.replace("runtime ", "runtime 9."))
+    is_same, (said,) = environment.python(START + "print(json.dumps(same(sys.argv[1])))", other, network)
+    assert is_same
+    assert "portable model is taken, because it was made for ONNX Runtime 9." in said
+    other = copied(form, tmp_path / "processor", lambda text: text.replace(" sse4_1", " !sse4_1").replace(" !!", " "))
+    is_same, (said,) = environment.python(START + "print(json.dumps(same(sys.argv[1])))", other, network)
+    assert is_same
+    assert "made for a processor with" in said
+
+
+def test_a_form_with_a_file_that_was_cut_is_refused(environment, form, tmp_path):
+    folder = copied(form, tmp_path, lambda text: text)
+    with open(folder / "weights.data", "r+b") as file:
+        file.truncate(4096)
+    code = """
+try:
+    remat_opt.session(sys.argv[1])
+except remat_opt.ModelError as error:
+    print(json.dumps(str(error)))"""
+    assert "`weights.data` is not the file of" in environment.python(code, folder)
+    (folder / "process.remat").unlink()
+    assert "is no loadable form" in environment.python(code, folder)
+
+
+def test_a_process_in_python_lives_within_its_promise_and_not_with_less_than_must_be_there(environment, form, network):
+    if (why := cgroup.why_not()) is not None:
+        pytest.skip(why)
+    folder, report = form
+    must, may = process_lab.promise(folder, "python")
+    weights = 4 * LAYERS * WIDTH * WIDTH
+    ledgers = report["form"]["measured"]
+    load = max(ledgers["loading_bytes"], ledgers["run_bytes"] + ledgers["outputs_bytes"])
+    assert must + may <= 1.15 * (weights + load) + process_lab.OWN["python"]
+    python = environment.folder / "python"
+    kept = process_lab.held(folder, int((must + may) * 1.02) + process_lab.MB, {"b": 1}, RUNS, python)
+    assert kept.status == 0, (kept.status, kept.err, must, may)
+    expected, _ = process_lab.stock(network, {"b": 1}, 2)
+    assert json.loads(kept.out)["bits"] == [expected]
+    less = process_lab.held(folder, int(must * 0.9), {"b": 1}, RUNS, python)
+    assert less.status != 0, (less.out, must)
+
+
+def test_a_program_in_c_loads_the_form_within_its_promise(form, tmp_path):
+    folder, _ = form
+    program = process_lab.built(HERE / "process.c", tmp_path)
+    if (why := cgroup.why_not()) is not None:
+        pytest.skip(why)
+    must, may = process_lab.promise(folder, "c")
+    load = form[1]["form"]["measured"]["loading_bytes"]
+    assert must + may <= 1.15 * (4 * LAYERS * WIDTH * WIDTH + load) + process_lab.OWN["c"]
+    arguments = [program, folder, RUNS, "x", "y", WIDTH]
+    kept = cgroup.run(int((must + may) * 1.02) + process_lab.MB, arguments)
+    assert kept.status == 0, (kept.status, kept.err, must, may)
+    assert kept.out.endswith("optimized\n")
+    assert cgroup.run(int(must * 0.9), arguments).status != 0
+    other = copied(form, tmp_path, lambda text: text.replace("runtime ", "runtime 9."))
+    elsewhere = cgroup.run(1 << 30, [program, other, 2, "x", "y", WIDTH])
+    assert elsewhere.out.split()[0] == kept.out.split()[0], elsewhere.err
+    assert "made for ONNX Runtime 9." in elsewhere.out
+
+
+def test_weights_of_four_times_the_limit_run(form, tmp_path):
+    """The runtime itself must be there; what is mapped has a quarter of the weights left."""
+    program = process_lab.built(HERE / "process.c", tmp_path)
+    if (why := cgroup.why_not()) is not None:
+        pytest.skip(why)
+    folder, _ = form
+    must, _ = process_lab.promise(folder, "c")
+    limit = must + 4 * LAYERS * WIDTH * WIDTH // 4
+    ended = cgroup.run(limit, [program, folder, 3, "x", "y", WIDTH])
+    assert ended.status == 0, (ended.status, ended.err, limit)
+
+
+def test_eight_sessions_share_the_mapped_weights(environment, form):
+    """The kernel counts pages in shares of those that map them."""
+    code = """
+import pathlib
+import numpy, onnxruntime
+def options():
+    chosen = onnxruntime.SessionOptions()
+    chosen.intra_op_num_threads = 1
+    return chosen
+given = {"x": numpy.ones([1, 1024], numpy.float32)}
+def taken():
+    text = pathlib.Path("/proc/self/smaps_rollup").read_text()
+    kilobytes = dict(line.split(":") for line in text.splitlines()[1:])
+    return [int(kilobytes[key].split()[0]) << 10 for key in ("Pss", "Anonymous")]
+found, sessions = [], []
+for _ in range(8):
+    sessions.append(remat_opt.session(sys.argv[1], options()))
+    sessions[-1].run(None, given)
+    found.append(taken())
+print(json.dumps(found))"""
+    folder, _ = form
+    weights = 4 * LAYERS * WIDTH * WIDTH
+    found = environment.python(code, folder)
+    more = found[-1][0] - found[0][0]
+    assert more < weights // 2, (found, weights)
+
+
+def test_a_limit_that_is_too_small_names_the_ledger_and_the_smallest_that_works(environment, network, tmp_path):
+    line = [network, "-o", tmp_path / "form", "--process", "--dim", "b=1", "--format", "json", *wheel.LIMITS]
+    refused = json.loads(environment.run("remat-opt", *line, "--memory", "30MiB", status=1))["error"]
+    assert refused["details"]["type"] == "process-too-large"
+    assert refused["details"]["forbidden_by"] == "program"
+    least = refused["details"]["least_bytes"]
+    report = json.loads(environment.run("remat-opt", *line, "--memory", least + (1 << 20)))
+    assert report["process"]["limit"]["holds"]
+    plain = [network, "-o", tmp_path / "plain.onnx", "--dim", "b=1", "--format", "json", *wheel.LIMITS]
+    refused = json.loads(environment.run("remat-opt", *plain, "--memory", "70MiB", status=1))["error"]
+    assert refused["details"]["forbidden_by"] == "weights"
+
+
+def test_inspect_predicts_and_measures_six_ledgers(environment, network):
+    report = json.loads(environment.run("remat-opt", "inspect", network, "--dim", "b=1", "--format", "json"))
+    predicted, measured = report["process"]["predicted"], report["process"]["measured"]
+    assert predicted["heap_weights_bytes"] == measured["heap_weights_bytes"] == 4 * LAYERS * WIDTH * WIDTH
+    assert predicted["outputs_bytes"] == measured["outputs_bytes"] == 4 * WIDTH
+    must = {one["program"]: one["must_be_there_bytes"] for one in report["process"]["promises"]}
+    assert must["python"] > must["c"] > 4 * LAYERS * WIDTH * WIDTH
