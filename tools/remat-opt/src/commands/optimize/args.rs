@@ -155,7 +155,7 @@ pub(crate) struct TargetArgs {
     ///
     /// `on` is the runtime's default. Then bytes are reserved for the arena at the start of a run if that makes it smaller, which costs the
     /// time to fill them. `off` is for `enable_cpu_mem_arena = False`.
-    #[arg(long, value_name = "on|off", action = ArgAction::Set, value_parser = SWITCH, default_value = "on", hide_possible_values = true, help_heading = RUNTIME)]
+    #[arg(long, value_name = "on|off", action = ArgAction::Set, value_parser = SWITCH, default_value = "on", hide_possible_values = true, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) arena: bool,
     /// Graph optimization level of ONNX Runtime that the model is made for: `off`, `basic`, `extended`, `all`.
     ///
