@@ -99,12 +99,14 @@ def in_turns(original, folder, dims, rounds=10):
     """The time of a run of the form as a multiple of that of the original, both in this process: the median of ratios."""
     import remat_opt
 
-    sessions = []
-    for make in (lambda o: ort.InferenceSession(str(original), o, providers=["CPUExecutionProvider"]), lambda o: remat_opt.session(folder, o)):
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 3
-        sessions.append(make(options))
+    def options():
+        chosen = ort.SessionOptions()
+        chosen.intra_op_num_threads = 1
+        chosen.log_severity_level = 3
+        return chosen
+
+    plain = ort.InferenceSession(str(original), options(), providers=["CPUExecutionProvider"])
+    sessions = [plain, remat_opt.session(folder, options())]
     given = inputs(sessions[0], dims)
     ratios = []
     for at in range(rounds + 2):
