@@ -91,13 +91,7 @@ impl OnnxModel {
         follows: Follows,
         options: &ImportOptions,
     ) -> Result<Self, OnnxError> {
-        wire::scan(bytes)?;
-        let parsed = ModelProto::parse_from_bytes(bytes);
-        let mut proto = parsed.map_err(|error| OnnxError::NotOnnx {
-            offset: 0,
-            why: error.to_string(),
-        })?;
-        presence::keep_zeros(&mut proto);
+        let proto = parse(bytes)?;
         check_fixed(&proto, options)?;
         Self::finish(proto, folder, path, follows, options)
     }
@@ -244,6 +238,21 @@ impl OnnxModel {
     }
 }
 
+/// The message that a model file holds.
+///
+/// # Errors
+/// [`OnnxError::NotOnnx`] for what is none.
+pub(crate) fn parse(bytes: &[u8]) -> Result<ModelProto, OnnxError> {
+    wire::scan(bytes)?;
+    let parsed = ModelProto::parse_from_bytes(bytes);
+    let mut proto = parsed.map_err(|error| OnnxError::NotOnnx {
+        offset: 0,
+        why: error.to_string(),
+    })?;
+    presence::keep_zeros(&mut proto);
+    Ok(proto)
+}
+
 /// Whether a tensor has more elements than are ever looked at.
 fn is_large(tensor: &TensorProto) -> bool {
     let dims = tensor
@@ -257,7 +266,7 @@ fn is_large(tensor: &TensorProto) -> bool {
 ///
 /// They are read, not mapped: where another process shortens a mapped file, the system ends this process. What is read is gone when the
 /// model is parsed; until then a model holds its weights twice, those in external data apart.
-fn read(path: &Path) -> Result<Vec<u8>, OnnxError> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, OnnxError> {
     let file = File::open(path).map_err(OnnxError::io(path))?;
     let metadata = file.metadata().map_err(OnnxError::io(path))?;
     if !metadata.is_file() {

@@ -46,7 +46,7 @@ impl OnnxModel {
 ///
 /// # Errors
 /// [`OnnxError::Unsupported`] if they are too many for a protobuf message.
-fn to_bytes(proto: &ModelProto) -> Result<Vec<u8>, OnnxError> {
+pub(crate) fn to_bytes(proto: &ModelProto) -> Result<Vec<u8>, OnnxError> {
     let unwritable = |what: String| OnnxError::Unsupported {
         name: "the model".to_owned(),
         what,

@@ -56,7 +56,7 @@ impl ProcessRecord {
             format!(
                 "{} in {}, {} of them must be there",
                 bytes(promise.bytes()),
-                in_words(promise.program),
+                promise.program,
                 bytes(promise.must_be_there_bytes)
             )
         };
@@ -80,20 +80,12 @@ fn pair((&(name, measured), (_, predicted)): (&(&str, u64), (&str, u64))) -> Str
     format!("{name} {} ({})", bytes(measured), bytes(predicted))
 }
 
-/// A program, in words.
-pub(crate) fn in_words(program: Program) -> &'static str {
-    match program {
-        Program::C => "C",
-        Program::Python => "Python",
-    }
-}
-
 /// How a process compares with its limit, in words.
 pub(crate) fn limit_line(within: &ProcessWithin) -> String {
     let limit = format!(
         "the limit of {} for a process in {}",
         bytes(within.limit_bytes),
-        in_words(within.program)
+        within.program
     );
     match within.forbidden_by {
         None if within.whole_bytes <= within.limit_bytes => format!("{limit} holds"),
@@ -164,8 +156,25 @@ fn outputs_of(model: &Model) -> u64 {
 
 /// What a process of a model is predicted to take whose runs take so many bytes, in a session that optimizes it.
 pub(crate) fn predicted(model: &Model, run_bytes: u64) -> Ledgers {
+    of_weights(model, weights_of(model), run_bytes)
+}
+
+/// The same of its loadable form.
+pub(crate) fn predicted_form(model: &Model, run_bytes: u64) -> Ledgers {
+    let weights = weights_of(model);
+    let weights = WeightBytes {
+        heap: 0,
+        packed: weights.heap,
+        largest_to_pack: largest_packed(model),
+        ..weights
+    };
+    of_weights(model, weights, run_bytes)
+}
+
+fn of_weights(model: &Model, weights: WeightBytes, run_bytes: u64) -> Ledgers {
     let outputs = outputs_of(model);
-    Ledgers::predicted(model, weights_of(model), (run_bytes.saturating_sub(outputs), outputs))
+    let nodes = model.problem().ops.len() as u64;
+    Ledgers::predicted(nodes, weights, (run_bytes.saturating_sub(outputs), outputs))
 }
 
 /// The size of the largest weight that kernels may pack: what only rows are taken of is not.
@@ -185,28 +194,6 @@ fn largest_packed(model: &Model) -> u64 {
         elements.fold(4, u64::saturating_mul)
     });
     sizes.max().unwrap_or(0)
-}
-
-/// What a process of the loadable form of a model is predicted to take whose runs take so many bytes.
-pub(crate) fn predicted_form(model: &Model, run_bytes: u64) -> Ledgers {
-    let weights = weights_of(model);
-    let mapped = Ledgers::predicted(
-        model,
-        WeightBytes {
-            heap: 0,
-            packed: weights.heap,
-            ..weights
-        },
-        (0, 0),
-    );
-    let outputs = outputs_of(model);
-    Ledgers {
-        // One weight at a time is packed, to see that it is what the file has.
-        loading_bytes: Ledgers::packing(largest_packed(model)),
-        run_bytes: run_bytes.saturating_sub(outputs),
-        outputs_bytes: outputs,
-        ..mapped
-    }
 }
 
 /// What a process of a file takes: in a session of this level, with its plan of memory if it has one.

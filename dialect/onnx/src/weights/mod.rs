@@ -10,19 +10,19 @@
 
 mod pieces;
 
-use std::fs;
 use std::io::Read;
 use std::path::Path;
 
 use onnx_protobuf::tensor_proto::DataLocation;
-use onnx_protobuf::{GraphProto, Message, ModelProto, StringStringEntryProto, TensorProto};
+use onnx_protobuf::{GraphProto, ModelProto, StringStringEntryProto, TensorProto};
+use remat_ir::ElementType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::pieces::{Phase, Pieces, Source};
-use crate::attributes::subgraphs;
+use crate::attributes::{subgraphs, subgraphs_mut};
 use crate::external::{Folder, is_external, range};
-use crate::{OnnxError, presence, tensor, wire};
-use remat_ir::ElementType;
+use crate::scope::free_names;
+use crate::{OnnxError, model, save, tensor};
 
 /// Smaller weights stay in the model.
 const LEAST_BYTES: u64 = 1024;
@@ -69,17 +69,18 @@ pub struct LaidOut {
 /// [`OnnxError::ExternalData`] for weights that are not what a model says of them.
 pub fn lay_out(models: &[LayOut<'_>], data: &Path) -> Result<Vec<LaidOut>, OnnxError> {
     let mut pieces = Pieces::default();
-    let opened: Result<Vec<(ModelProto, Vec<Moved>)>, OnnxError> = models
+    let opened = models
         .iter()
         .map(|wanted| {
-            let (mut proto, folder) = read(wanted.source)?;
+            let mut proto = model::parse(&model::read(wanted.source)?)?;
+            let folder = Folder::open(wanted.source.parent().unwrap_or(Path::new("")))?;
             let moved = collect(&mut proto, &folder, *wanted, &mut pieces)?;
             Ok((proto, moved))
         })
-        .collect();
+        .collect::<Result<Vec<(ModelProto, Vec<Moved>)>, OnnxError>>()?;
     let places = pieces.write(data)?;
     let name = data.file_name().unwrap_or_default().to_string_lossy();
-    let written = opened?.into_iter().zip(models).map(|((mut proto, moved), wanted)| {
+    let written = opened.into_iter().zip(models).map(|((mut proto, moved), wanted)| {
         let mut found = LaidOut::default();
         if let Some(graph) = proto.graph.as_mut() {
             found = report(graph, &moved, &pieces)?;
@@ -91,10 +92,7 @@ pub fn lay_out(models: &[LayOut<'_>], data: &Path) -> Result<Vec<LaidOut>, OnnxE
                 Ok(())
             })?;
         }
-        let bytes = proto.write_to_bytes().map_err(|error| OnnxError::Unsupported {
-            name: "the model".to_owned(),
-            what: error.to_string(),
-        })?;
+        let bytes = save::to_bytes(&proto)?;
         remat_files::write(wanted.out, bytes).map_err(OnnxError::io(wanted.out))?;
         Ok(found)
     });
@@ -110,17 +108,6 @@ struct Moved {
     packed: Vec<(String, Vec<(usize, String)>)>,
     /// Whether runs read the plain bytes.
     is_read_plain: bool,
-}
-
-fn read(path: &Path) -> Result<(ModelProto, Folder), OnnxError> {
-    let bytes = fs::read(path).map_err(OnnxError::io(path))?;
-    wire::scan(&bytes)?;
-    let mut proto = ModelProto::parse_from_bytes(&bytes).map_err(|error| OnnxError::NotOnnx {
-        offset: 0,
-        why: error.to_string(),
-    })?;
-    presence::keep_zeros(&mut proto);
-    Ok((proto, Folder::open(path.parent().unwrap_or(Path::new("")))?))
 }
 
 /// Takes the bytes of large weights out of a model.
@@ -177,7 +164,7 @@ fn each_weight(
     let start = *positions;
     let mut uses: FxHashMap<&str, (usize, usize, usize)> = FxHashMap::default();
     for (position, node) in graph.node.iter().enumerate() {
-        let captured = subgraphs(node).flat_map(crate::scope::free_names);
+        let captured = subgraphs(node).flat_map(free_names);
         for name in node.input.iter().map(String::as_str).chain(captured) {
             let of_it = uses.entry(name).or_insert((start + position, 0, 0));
             (of_it.1, of_it.2) = (start + position, of_it.2 + 1);
@@ -188,7 +175,7 @@ fn each_weight(
         let of_it = uses.get(weight.name.as_str()).copied().unwrap_or((start, start, 0));
         visit(weight, of_it)?;
     }
-    let inner = graph.node.iter_mut().flat_map(crate::attributes::subgraphs_mut);
+    let inner = graph.node.iter_mut().flat_map(subgraphs_mut);
     for subgraph in inner {
         each_weight(subgraph, positions, visit)?;
     }

@@ -1,4 +1,6 @@
-use onnx_protobuf::{GraphProto, NodeProto};
+use std::fs;
+
+use onnx_protobuf::{GraphProto, Message, NodeProto};
 
 use super::*;
 
@@ -13,7 +15,7 @@ fn inline(name: &str, count: usize, value: f32) -> TensorProto {
     }
 }
 
-fn model(weights: Vec<TensorProto>, reads: &[&str]) -> Vec<u8> {
+fn reading(weights: Vec<TensorProto>, reads: &[&str]) -> Vec<u8> {
     let node = |name: &&str| NodeProto {
         op_type: "Relu".to_owned(),
         input: vec![(*name).to_owned()],
@@ -67,9 +69,9 @@ fn what_runs_read_comes_first_and_equal_weights_are_there_once() {
         })
         .collect();
     let weights = vec![inline("first", 30_000, 1.0), second, inline("small", 4, 3.0)];
-    fs::write(path("a.onnx"), model(weights, &["second", "first", "small"])).expect("it is written");
+    fs::write(path("a.onnx"), reading(weights, &["second", "first", "small"])).expect("it is written");
     let spare = vec![inline("other", 20_000, 2.0), inline("own", 500, 5.0)];
-    fs::write(path("b.onnx"), model(spare, &["other", "own"])).expect("it is written");
+    fs::write(path("b.onnx"), reading(spare, &["other", "own"])).expect("it is written");
 
     let out = tempfile::tempdir().expect("a folder");
     let at = |name: &str| out.path().join(name);
@@ -100,7 +102,10 @@ fn what_runs_read_comes_first_and_equal_weights_are_there_once() {
     assert_eq!(found[0], expected);
 
     let data = fs::read(at("new.data")).expect("it is there");
-    let read = |name: &str| read(&at(name)).expect("a model").0.graph.unwrap().initializer;
+    let read = |name: &str| {
+        let bytes = model::read(&at(name)).expect("it is written");
+        model::parse(&bytes).expect("a model").graph.unwrap().initializer
+    };
     let [first, second, small] = &read("a.onnx")[..] else {
         panic!()
     };
@@ -146,7 +151,7 @@ fn a_copy_beyond_the_end_of_its_file_is_refused() {
         });
     }
     let source = folder.path().join("m.onnx");
-    fs::write(&source, model(vec![weight], &["w"])).expect("it is written");
+    fs::write(&source, reading(vec![weight], &["w"])).expect("it is written");
     let wanted = LayOut {
         source: &source,
         out: &folder.path().join("out.onnx"),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use remat::{ErrorKind, SolveError};
 use remat_files::shown;
 use remat_onnx::OnnxError;
-use remat_onnxruntime_observe::{ArenaPlanError, ProcessWithin, Program};
+use remat_onnxruntime_observe::{ArenaPlanError, ProcessWithin};
 use remat_onnxruntime_predict::PredictError;
 use remat_onnxruntime_run::{RuntimeError, SizeOutcome, dims_text};
 use thiserror::Error;
@@ -70,7 +70,7 @@ pub enum DeployError {
     #[error("no file keeps the budget of {} bytes: the closest takes {} bytes in ONNX Runtime with the memory arena off ({})", .0.budget, .0.reached, if .0.is_measured { "measured" } else { "predicted" })]
     BudgetMissed(Missed),
     /// A process takes more than its limit, whatever is dropped.
-    #[error("a process in {} takes at least {} bytes, because of its {}, and {} are the limit", program_text(.0.program), .0.least_bytes, .0.forbidden_by.unwrap_or("runs"), .0.limit_bytes)]
+    #[error("a process in {} takes at least {} bytes, because of its {}, and {} are the limit", .0.program, .0.least_bytes, .0.forbidden_by.unwrap_or("runs"), .0.limit_bytes)]
     ProcessTooLarge(ProcessWithin),
     /// A measured peak lies above the predicted one.
     #[error("the measured peak of {measured} bytes exceeds the predicted peak of {predicted} bytes")]
@@ -110,14 +110,6 @@ pub enum DeployError {
         /// What the second model does there.
         outcome: SizeOutcome,
     },
-}
-
-/// A program, in words.
-fn program_text(program: Program) -> &'static str {
-    match program {
-        Program::C => "C",
-        Program::Python => "Python",
-    }
 }
 
 impl DeployError {

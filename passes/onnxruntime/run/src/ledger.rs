@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use ort::value::ValueType;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{OutputDigest, SeededOutputs, digest};
+use crate::measure::{SeededOutputs, digest};
 use crate::planned::ArenaLibrary;
+use crate::resident::status;
 use crate::runner::{Runner, Task};
 use crate::time::{median, nanoseconds};
 use crate::{LedgerOptions, Runtime, RuntimeError, SessionSettings};
@@ -64,7 +65,7 @@ pub fn measure_process(
 }
 
 /// Memory of this process.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     /// Pages of its own.
     private: u64,
@@ -75,14 +76,9 @@ pub(crate) struct Taken {
 impl Taken {
     /// That of now; `None` where the system does not tell.
     pub(crate) fn now() -> Option<Self> {
-        let text = fs::read_to_string("/proc/self/status").ok()?;
-        let bytes = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-            Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
-        };
         Some(Self {
-            private: bytes("RssAnon:")?,
-            mapped: bytes("RssFile:")?,
+            private: status("RssAnon:")?,
+            mapped: status("RssFile:")?,
         })
     }
 }
@@ -204,7 +200,7 @@ struct Watched {
 
 impl Watched {
     fn look(&self) {
-        let private = Taken::now().unwrap_or_default().private;
+        let private = status("RssAnon:").unwrap_or(0);
         self.most.fetch_max(private, Ordering::Relaxed);
     }
 }
@@ -244,14 +240,10 @@ impl Drop for PrivateMeter {
     }
 }
 
-/// The outputs of a measured process, as [`measure()`](crate::measure()) has them.
 impl ProcessMeasured {
     /// The first output that differs from that of another process, by name, type, shape or any bit.
     #[must_use]
     pub fn first_difference<'m>(&'m self, other: &Self) -> Option<&'m str> {
-        let others: &[OutputDigest] = &other.first_outputs.outputs;
-        let mut outputs = self.first_outputs.outputs.iter().enumerate();
-        let (_, output) = outputs.find(|&(index, output)| others.get(index) != Some(output))?;
-        Some(&output.name)
+        self.first_outputs.first_difference(&other.first_outputs)
     }
 }

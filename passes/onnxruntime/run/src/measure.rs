@@ -49,6 +49,15 @@ pub struct SeededOutputs {
     pub outputs: Vec<OutputDigest>,
 }
 
+impl SeededOutputs {
+    /// The first output that differs from that of others, by name, type, shape or any bit.
+    pub(crate) fn first_difference<'m>(&'m self, others: &Self) -> Option<&'m str> {
+        let mut outputs = self.outputs.iter().enumerate();
+        let (_, output) = outputs.find(|&(index, output)| others.outputs.get(index) != Some(output))?;
+        Some(&output.name)
+    }
+}
+
 /// What runs of a model took.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Measurement {
@@ -86,11 +95,8 @@ impl Measurement {
     #[must_use]
     pub fn first_difference<'m>(&'m self, other: &Self) -> Option<(u64, &'m str)> {
         let pairs = self.outputs.iter().zip(&other.outputs);
-        let differs = |(here, there): (&'m SeededOutputs, &SeededOutputs)| {
-            let mut outputs = here.outputs.iter().enumerate();
-            let (_, output) = outputs.find(|&(index, output)| there.outputs.get(index) != Some(output))?;
-            Some((here.seed, output.name.as_str()))
-        };
+        let differs =
+            |(here, there): (&'m SeededOutputs, &SeededOutputs)| Some((here.seed, here.first_difference(there)?));
         pairs.into_iter().find_map(differs)
     }
 }

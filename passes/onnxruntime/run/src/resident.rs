@@ -67,7 +67,7 @@ fn reset() -> Option<()> {
 }
 
 /// A figure of this process in bytes.
-fn status(name: &str) -> Option<u64> {
+pub(crate) fn status(name: &str) -> Option<u64> {
     kilobytes("/proc/self/status", name)
 }
 

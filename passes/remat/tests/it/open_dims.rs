@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::support::profile_of;
 use protobuf::Message;
 use remat::formula::{Proof, Ranges};
 use remat::plan::BudgetSpec;
-use remat::profile::{OpRecord, PROFILE_FORMAT, ProfileFile};
 use remat::solver::SolveControl;
 use remat::verify::resident_at;
 use remat::{LoadOptions, Model, NoShapes, SolveRequest};
@@ -130,19 +130,7 @@ fn a_workspace_that_is_known_at_one_size_bounds_no_other() {
     let hourglass = Hourglass::new("batch 3 height width");
     let node = hourglass.open(GIVEN).problem().ops.raw[1].name.clone();
     let mut options = Hourglass::options(GIVEN);
-    options.profile = Some(ProfileFile {
-        format: PROFILE_FORMAT.to_owned(),
-        device: "mine".to_owned(),
-        method: "by hand".to_owned(),
-        date: None,
-        run: None,
-        ops: vec![OpRecord {
-            node: node.clone(),
-            duration_ns: 1_000,
-            workspace_bytes: Some(123_456),
-            outputs: Vec::new(),
-        }],
-    });
+    options.profile = Some(profile_of(node.clone(), 1_000, 123_456));
     let model = Model::open(&hourglass.path, &options).unwrap();
     let error = model.at_shapes(model.baseline_plan(), &"batch=1..4".parse().unwrap(), &options);
     assert_eq!(error.map(drop), Err(NoShapes::Workspace(node)));

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::support::profile_of;
 use remat::plan::{BudgetSpec, Deadline, Objective, OrderMode, PLAN_FORMAT_1, PagingMode, PlanFile};
-use remat::profile::{Device, OpRecord, PROFILE_FORMAT, ProfileFile};
+use remat::profile::Device;
 use remat::solver::SolveControl;
 use remat::{Error, ErrorKind, Goal, LoadOptions, Model, PlanError, SecondMemory, Solution, SolveRequest};
 use remat_testing::{Trial, trial};
@@ -89,19 +90,7 @@ fn all_that_a_model_was_read_with_is_in_its_plan() {
         own_devices: vec![board],
         order: Some(OrderMode::Fixed),
         max_computes: Some(3),
-        profile: Some(ProfileFile {
-            format: PROFILE_FORMAT.to_owned(),
-            device: "mine".to_owned(),
-            method: "by hand".to_owned(),
-            date: None,
-            run: None,
-            ops: vec![OpRecord {
-                node,
-                duration_ns: 123_456,
-                workspace_bytes: Some(4_096),
-                outputs: Vec::new(),
-            }],
-        }),
+        profile: Some(profile_of(node, 123_456, 4_096)),
         ..LoadOptions::default()
     };
     let (file, solution) = plan(&options, Goal::default());

@@ -3,12 +3,30 @@
 use std::path::Path;
 
 use proptest::prelude::*;
+use remat::profile::{OpRecord, PROFILE_FORMAT, ProfileFile};
 use remat::{LoadOptions, Model};
 
 /// A file below `test/`.
 pub(crate) fn open(name: &str) -> Model {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test").join(name);
     Model::open(&path, &LoadOptions::default()).expect("the model opens")
+}
+
+/// A profile of one op.
+pub(crate) fn profile_of(node: String, duration_ns: u64, workspace_bytes: u64) -> ProfileFile {
+    ProfileFile {
+        format: PROFILE_FORMAT.to_owned(),
+        device: "mine".to_owned(),
+        method: "by hand".to_owned(),
+        date: None,
+        run: None,
+        ops: vec![OpRecord {
+            node,
+            duration_ns,
+            workspace_bytes: Some(workspace_bytes),
+            outputs: Vec::new(),
+        }],
+    }
 }
 
 /// A model from node-link JSON.

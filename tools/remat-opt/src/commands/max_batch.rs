@@ -35,8 +35,8 @@ Sizes are tried by doubling and halving, each at first with a quarter of the lim
 found is no proof that there is none: the report says `impossible` only where it is proved. Where ONNX Runtime is installed, the answer is \
 a size for which the main command wrote a file that was measured within the memory; the report has that command.
 
-Weights and inputs belong to the session and the caller: no peak counts them. The report names them; `--fixed-memory` takes them, \
-the state of an optimizer and the like off the memory.";
+No peak counts weights and inputs, which belong to the session and the caller; the report names them. What a process of a model takes beside its \
+runs, weights among it, is taken off the memory; `--fixed-memory` says what is taken off instead, the state of an optimizer and the like.";
 
 /// The solver, unless one is named.
 const SOLVER: &str = "auto";

@@ -2,7 +2,7 @@
 
 use remat::onnx::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
 use remat::onnx::{ImportOptions, OnnxModel};
-use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, Shapes, lower};
+use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, Shapes, lower, out_of_branch};
 use remat_testing::onnx::{FLOAT, graph, integers, model, node, opset, tensor_type};
 
 use crate::support::{Rewritten, models};
@@ -97,6 +97,14 @@ fn all_nodes_can_stand_in_a_branch() {
     lowered.put_in_branch();
     let written = lowered.written();
     insta::assert_snapshot!(nested(written.graph.get_or_default(), 0));
+    // Out of it again, they are what they were.
+    let mut again = written.into_owned();
+    assert!(out_of_branch(&mut again));
+    let (again, plain) = (again.graph.get_or_default(), lowered.proto.graph.get_or_default());
+    assert_eq!(listing(again), listing(plain));
+    assert_eq!(again.initializer.len(), plain.initializer.len());
+    let mut plain = lowered.proto.clone();
+    assert!(!out_of_branch(&mut plain), "it is in none");
 }
 
 /// A model of operators of this version, whose values are vectors of 64 numbers.

@@ -1,6 +1,7 @@
 //! What a process takes, by what it takes it for: six ledgers, and what follows from them.
 
-use remat::Model;
+use std::fmt;
+
 use remat_onnx::LaidOut;
 use remat_onnxruntime_run::ProcessMeasured;
 use schemars::JsonSchema;
@@ -14,10 +15,10 @@ const CODE_PRIVATE: u64 = 7 << 20;
 const GRAPH: u64 = 2 << 20;
 const NODE: u64 = 4 << 10;
 const WEIGHT: u64 = 2 << 10;
-/// The most that packing leaves in the heap, and that it takes beyond what stays.
+/// The most that packing weights of the heap leaves there, and that it takes beyond what stays.
 const LEFTOVERS: u64 = 20 << 20;
 const LOADING: u64 = 8 << 20;
-/// What the C library keeps of the memory that weights were packed in, one after the other.
+/// What the C library keeps of the memory that weights of a file are packed in, one after the other, to see that they are what the file has.
 const PACKING: u64 = 12 << 20;
 
 /// What runs the session.
@@ -34,7 +35,7 @@ impl Program {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::C, Self::Python];
 
-    /// As command lines and files name it.
+    /// As manifests name it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -50,6 +51,15 @@ impl Program {
             Self::C => (1 << 20, 3 << 20),
             Self::Python => (20 << 20, 19 << 20),
         }
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::C => "C",
+            Self::Python => "Python",
+        })
     }
 }
 
@@ -117,52 +127,24 @@ impl Ledgers {
         }
     }
 
-    /// Those of a model in a session that optimizes it, by its size; `run`: what a run takes, outputs apart, and its outputs.
+    /// Those of a session of so many nodes, by its weights; `run`: what a run takes, outputs apart, and its outputs.
     #[must_use]
-    pub fn predicted(model: &Model, weights: WeightBytes, (run_bytes, outputs_bytes): (u64, u64)) -> Self {
-        let nodes = model.problem().ops.len() as u64;
-        Self {
-            // What is packed is freed, and stays in the heap up to a point.
-            graph_bytes: GRAPH + NODE * nodes + WEIGHT * weights.count + weights.heap.min(LEFTOVERS),
-            loading_bytes: weights.heap.min(LOADING),
-            heap_weights_bytes: weights.heap,
-            packed_weights_bytes: weights.packed,
-            mapped_weights_bytes: weights.mapped,
-            run_bytes,
-            outputs_bytes,
-            ..Self::of_code()
-        }
-    }
-
-    /// Those of a session that maps weights as they were laid out, and does not optimize.
-    #[must_use]
-    pub fn predicted_of(laid_out: &LaidOut, (run_bytes, outputs_bytes): (u64, u64)) -> Self {
-        let weights = WeightBytes::from(laid_out);
-        Self {
-            graph_bytes: GRAPH + NODE * laid_out.nodes as u64 + WEIGHT * weights.count,
-            // One weight at a time is packed, to see that it is what the file has.
-            loading_bytes: Self::packing(laid_out.largest_loading_bytes),
-            heap_weights_bytes: weights.heap,
-            packed_weights_bytes: weights.packed,
-            mapped_weights_bytes: weights.mapped,
-            run_bytes,
-            outputs_bytes,
-            ..Self::of_code()
-        }
-    }
-
-    /// What loading takes beyond what stays where weights are packed one at a time, the largest of so many bytes.
-    #[must_use]
-    pub fn packing(largest: u64) -> u64 {
-        if largest == 0 { 0 } else { largest + PACKING }
-    }
-
-    fn of_code() -> Self {
+    pub fn predicted(nodes: u64, weights: WeightBytes, (run_bytes, outputs_bytes): (u64, u64)) -> Self {
+        let packing = match weights.largest_to_pack {
+            0 => 0,
+            largest => largest + PACKING,
+        };
         Self {
             code_bytes: CODE_MAPPED,
             code_private_bytes: CODE_PRIVATE,
+            graph_bytes: GRAPH + NODE * nodes + WEIGHT * weights.count + weights.heap.min(LEFTOVERS),
+            loading_bytes: weights.heap.min(LOADING) + packing,
+            heap_weights_bytes: weights.heap,
+            packed_weights_bytes: weights.packed,
+            mapped_weights_bytes: weights.mapped,
+            run_bytes,
             runs: 1,
-            ..Self::default()
+            outputs_bytes,
         }
     }
 
@@ -232,6 +214,8 @@ pub struct WeightBytes {
     pub mapped: u64,
     /// How many there are.
     pub count: u64,
+    /// The largest one that is packed while a session loads, and mapped when it runs; 0 if none is.
+    pub largest_to_pack: u64,
 }
 
 impl From<&LaidOut> for WeightBytes {
@@ -241,6 +225,7 @@ impl From<&LaidOut> for WeightBytes {
             packed: laid_out.packed_bytes,
             mapped: laid_out.plain_bytes,
             count: laid_out.weights as u64,
+            largest_to_pack: laid_out.largest_loading_bytes,
         }
     }
 }

@@ -46,7 +46,8 @@ pub const PORTABLE: &str = "portable.onnx";
 
 /// How many processes of a loadable form are measured.
 const PROCESSES: usize = 2;
-/// Runs of a process that is measured.
+/// Runs of a process whose memory is measured, and of one whose time is, too.
+const LEAST_RUNS: u32 = 3;
 const RUNS: u32 = 10;
 
 /// A loadable form that was written, and what its process takes.
@@ -143,8 +144,10 @@ pub fn write_process(
     let run = planned.as_ref().map_or(ours.run, |planned| {
         planned.measured.block_bytes + planned.measured.outside_bytes
     });
-    let predicted = Ledgers::predicted_of(&laid_out, (run.saturating_sub(ours.outputs), ours.outputs));
-    let measured = Ledgers::measured(&ours, WeightBytes::from(&laid_out));
+    let weights = WeightBytes::from(&laid_out);
+    let run = (run.saturating_sub(ours.outputs), ours.outputs);
+    let predicted = Ledgers::predicted(laid_out.nodes as u64, weights, run);
+    let measured = Ledgers::measured(&ours, weights);
     let promised = measured.promised(&predicted);
     let found = ProcessWritten {
         folder: folder.to_owned(),
@@ -191,6 +194,7 @@ fn lay_out_models(
     let laid_out = lay_out(&models, &folder.join(WEIGHTS)).map_err(remat::Error::from)?;
     let moved = std::fs::read(&portable).and_then(|bytes| remat_files::write(request.model, bytes));
     moved.map_err(|error| unwritten(request.model, &error))?;
+    remove_old_data(request.model)?;
     // The plan of the portable model names the file that it is for.
     let plan = arena_plan_path(request.model);
     if let Ok(text) = std::fs::read_to_string(&plan) {
@@ -205,6 +209,25 @@ fn lay_out_models(
         remat_files::write(&plan, renamed.to_string()).map_err(|error| unwritten(&plan, &error))?;
     }
     Ok(laid_out.into_iter().next().unwrap_or_default())
+}
+
+/// Removes the files in which the portable model had its weights: all are in the new one.
+fn remove_old_data(portable: &Path) -> Result<(), ArenaPlanError> {
+    let folder = portable.parent().unwrap_or(Path::new("."));
+    let kept = [
+        portable.to_owned(),
+        arena_plan_path(portable),
+        arena_library_path(portable),
+        folder.join(WEIGHTS),
+        folder.join(MODEL),
+    ];
+    let entries = std::fs::read_dir(folder).map_err(|error| unwritten(folder, &error))?;
+    for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+        if !kept.contains(&path) {
+            std::fs::remove_file(&path).map_err(|error| unwritten(&path, &error))?;
+        }
+    }
+    Ok(())
 }
 
 /// Has the runtime run a saved model as it did before, and takes it out of a branch, which keeps a stock session from a block of its own: sessions that
@@ -233,7 +256,7 @@ pub fn measured_ledgers(
     (weights, data): (WeightBytes, &BTreeSet<PathBuf>),
 ) -> Result<Ledgers, ArenaPlanError> {
     let options = LedgerOptions {
-        runs: RUNS,
+        runs: LEAST_RUNS,
         data: data.clone(),
     };
     Ok(Ledgers::measured(

@@ -497,22 +497,16 @@ fn deploy(
         }
         None => None,
     };
+    let is_asked = limit.is_some() || talk.verbose;
     let whole_process = match (&process, written) {
-        (Some(process), _) => Some(ProcessRecord::of_form(process, limit)),
-        (None, Some((file, host))) if limit.is_some() || talk.verbose => {
-            let runner = host.runner(memory_limits(expected(&model)));
-            let planned = arena.as_ref().ok();
-            let run = planned.map_or(found.prediction.peak_bytes, |planned| {
-                planned.measured.block_bytes + planned.measured.outside_bytes
-            });
-            let level = (args.target.level, &load);
-            let measured = ledgers::measured(&runner, (file, &model), level, planned)?;
-            Some(ProcessRecord::new(
-                ledgers::predicted(&model, run),
-                Some(measured),
-                limit,
-            ))
-        }
+        (Some(form), _) => Some(ProcessRecord::of_form(form, limit)),
+        (None, Some(written)) if is_asked => Some(process::record(
+            args,
+            written,
+            (&model, &found),
+            (&load, arena.as_ref().ok()),
+            expected(&model),
+        )?),
         _ => None,
     };
     let settings = written.filter(|_| args.target.settings);

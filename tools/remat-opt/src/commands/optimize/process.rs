@@ -6,17 +6,17 @@ use std::time::Duration;
 use anyhow::Context;
 use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
-use remat::{Model, SolveRequest};
+use remat::{LoadOptions, Model, SolveRequest};
 use remat_files::{OutputFolder, shown};
 use remat_onnxruntime_deploy::{
-    DeployError, MANIFEST, PORTABLE, ProcessLimit, ProcessRequest, ProcessWithin, ProcessWritten, Program, Promise,
-    write_process,
+    ArenaPlanned, DeployError, Deployment, MANIFEST, PORTABLE, ProcessLimit, ProcessRequest, ProcessWithin,
+    ProcessWritten, Program, Promise, write_process,
 };
 use remat_onnxruntime_run::Host;
 
 use super::OptimizeArgs;
-use super::planned::{ArenaJob, arena_request, inferred};
-use crate::ledgers::{self, in_words, limit_line};
+use super::planned::{ArenaJob, arena_request, inferred, memory_limits};
+use crate::ledgers::{self, ProcessRecord, limit_line};
 use crate::lines::Entries;
 use crate::units::{bytes, pair};
 
@@ -82,14 +82,31 @@ pub(super) fn within(
     Ok(SolveRequest { budget, ..request })
 }
 
+/// What a process of a file takes that was written as a model.
+pub(super) fn record(
+    args: &OptimizeArgs,
+    (file, host): (&Path, &Host),
+    (model, found): (&Model, &Deployment),
+    (load, planned): (&LoadOptions, Option<&ArenaPlanned>),
+    expected: Duration,
+) -> anyhow::Result<ProcessRecord> {
+    let run = planned.map_or(found.prediction.peak_bytes, |planned| {
+        planned.measured.block_bytes + planned.measured.outside_bytes
+    });
+    let runner = host.runner(memory_limits(expected));
+    let measured = ledgers::measured(&runner, (file, model), (args.target.level, load), planned)?;
+    let predicted = ledgers::predicted(model, run);
+    Ok(ProcessRecord::new(predicted, Some(measured), args.whole.limit()))
+}
+
 /// What the process takes, in words: the whole beside that of the original, what of it must be there, and how it compares with a limit.
 pub(super) fn lines(written: &ProcessWritten, within: Option<&ProcessWithin>) -> Vec<String> {
     let figures = |program: Program, of: fn(&Promise) -> u64| {
         let promise = written.promises.iter().find(|promise| promise.program == program);
         pair(of(&written.original.promise(program)), promise.map_or(0, of))
     };
-    let wholes = [Program::Python, Program::C]
-        .map(|program| format!("{} in {}", figures(program, |one| one.bytes()), in_words(program)));
+    let wholes =
+        [Program::Python, Program::C].map(|program| format!("{} in {program}", figures(program, |one| one.bytes())));
     let mut lines = vec![
         format!("{}, from its first to its last instruction", wholes.join(", ")),
         format!(
