@@ -5,7 +5,6 @@ import dataclasses
 import itertools
 import os
 import pathlib
-import signal
 import subprocess
 
 ROOT = pathlib.Path("/sys/fs/cgroup")
@@ -22,10 +21,6 @@ class Ended:
     most_bytes: int | None
     """What it was charged for at most; `None` where the kernel does not tell."""
 
-    @property
-    def was_killed(self):
-        return self.status == -signal.SIGKILL
-
 
 def why_not():
     """Why no process can have a limit here; `None` where one can."""
@@ -37,21 +32,38 @@ def why_not():
     return None
 
 
-def run(limit, command, **keywords):
+def run(limit, command, most_read):
     """Runs a command with so many bytes, the pages of the files that it reads among them, and none of them in the cache of
-    the kernel when it starts."""
+    the kernel when it starts. Where it needs pages of its code that have no room, the kernel may drop and read them again
+    for ever: a process that reads more than `most_read` bytes from the disk is killed, too."""
     group = _make()
     try:
         (group / _names(group)[0]).write_text(str(limit))
         drop_caches()
         enter = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
-        ended = subprocess.run(["sh", "-c", enter, group, *map(str, command)], text=True, capture_output=True, **keywords)
+        line = ["sh", "-c", enter, group, *map(str, command)]
+        with subprocess.Popen(line, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            while True:
+                try:
+                    out, err = process.communicate(timeout=0.5)
+                    break
+                except subprocess.TimeoutExpired:
+                    if _read_bytes(process.pid) > most_read:
+                        process.kill()
         most = None
         with contextlib.suppress(OSError):
             most = int((group / _names(group)[1]).read_text())
-        return Ended(ended.returncode, ended.stdout, ended.stderr, most)
+        return Ended(process.returncode, out, err, most)
     finally:
         os.rmdir(group)
+
+
+def _read_bytes(pid):
+    """What a process has read from the disk, pages of mapped files among it; nothing where the kernel does not tell."""
+    with contextlib.suppress(OSError):
+        lines = dict(line.split(": ") for line in pathlib.Path(f"/proc/{pid}/io").read_text().splitlines())
+        return int(lines["read_bytes"])
+    return 0
 
 
 def drop_caches():

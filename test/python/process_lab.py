@@ -53,11 +53,16 @@ def child(folder, dims, runs):
     print(json.dumps({"bits": sorted({digest(session.run(None, given)) for _ in range(runs)})}))
 
 
+def most_read(folder, runs):
+    """What a process of the form may read from the disk: programs and libraries, and in each run more than all weights."""
+    return 4 * 10**9 + 2 * runs * sum(path.stat().st_size for path in folder.iterdir())
+
+
 def held(folder, limit, dims, runs, python=sys.executable):
     """A process of the form in Python, with so many bytes."""
     arguments = [HERE / "process_lab.py", "--child", folder, "--runs", runs]
     arguments += [f"--dim={name}={size}" for name, size in dims.items()]
-    return cgroup.run(limit, [python, *arguments])
+    return cgroup.run(limit, [python, *arguments], most_read(folder, runs))
 
 
 def built(source, folder):

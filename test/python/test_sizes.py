@@ -215,7 +215,7 @@ def test_a_model_takes_an_empty_batch_as_its_original_does(make, option, remat_o
 
 
 def segmented(path):
-    """A head of 21 channels, enlarged to the size of the image: the runtime keeps it in blocks of 32."""
+    """A head of 21 channels, enlarged to the size of the image: the runtime keeps it in blocks of as many channels as a vector has numbers."""
     b = Builder([("x", FLOAT, [1, 32, 24, 24])], [("y", FLOAT, [1, 21, 192, 192])])
     h = b.op("Relu", [b.op("Conv", ["x", b.weight("w0", 32, 32, 3, 3)], "c0", pads=[1] * 4)], "r0")
     h = b.op("Conv", [h, b.weight("w1", 21, 32, 1, 1)], "c1")
@@ -228,13 +228,15 @@ def test_padded_channels_are_named_in_the_report_and_by_inspect(remat_opt, tmp_p
     model = segmented(tmp_path / "model.onnx")
     run = remat_opt(model, "-o", tmp_path / "out.onnx", "-b", "auto", *FAST)
     padding = json.loads(run.stdout)["padding"]
-    assert padding["op_type"] == "Resize" and (padding["channels"], padding["padded_channels"]) == (21, 32)
+    padded = padding["padded_channels"]
+    assert padding["op_type"] == "Resize" and padding["channels"] == 21
+    assert padded in (24, 32), "of 8 or of 16 numbers, as the processor has them"
     plane = 192 * 192 * 4
-    assert (padding["blocked_bytes"], padding["copied_bytes"]) == (32 * plane, 21 * plane)
+    assert (padding["blocked_bytes"], padding["copied_bytes"]) == (padded * plane, 21 * plane)
     run = remat_opt("inspect", model, "--format", "json")
     assert json.loads(run.stdout)["padding"] == padding, run.stderr
     run = remat_opt("inspect", model)
-    assert "32 channels for 21" in run.stdout and padding["node"] in run.stdout, run.stdout
+    assert f"{padded} channels for 21" in run.stdout and padding["node"] in run.stdout, run.stdout
 
 
 def test_lists_of_dimensions_and_units_of_sizes_are_understood(remat_opt, tmp_path):

@@ -43,8 +43,9 @@
 //! refused; one that never has room is refused. A refused run ends with a status that says why. Where nodes run at one time
 //! (`ORT_PARALLEL`), no allocation waits.
 //!
-//! **What loading left goes.** When a session runs for the first time, the free memory of the heap goes back to the system, where the C library
-//! can do that: what was needed only to load models.
+//! **What loading left goes.** While a session loads, large pieces of memory are mapped one by one, where the C library can do that: what a weight
+//! is packed in goes back to the system as soon as it is freed. When a session runs for the first time, the free memory of the heap goes back,
+//! too: what was needed only to load models.
 //!
 //! This crate is compiled twice: by cargo, for programs that write plans, and by its build script, as the library, without anything but the
 //! standard library and the formulas. [`LIBRARY`] is that library.

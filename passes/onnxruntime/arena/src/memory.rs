@@ -37,17 +37,48 @@ unsafe extern "C" {
 
 /// Returns free memory of the heap to the system; a function of the GNU C library.
 const TRIM: &CStr = c"malloc_trim";
+/// Sets how the heap treats memory; another one.
+const OPTION: &CStr = c"mallopt";
+/// From so many bytes on memory is mapped by itself.
+const MMAP_THRESHOLD: c_int = -3;
+/// So many free bytes at its end the heap keeps.
+const TRIM_THRESHOLD: c_int = -1;
+/// While models are loaded: what a weight is packed in goes back to the system when it is freed, and the heap does not keep one after the other.
+const LOADING: [(c_int, c_int); 2] = [(MMAP_THRESHOLD, 256 << 10), (TRIM_THRESHOLD, 128 << 10)];
+/// Afterwards: where the C library stops by itself once memory of this size was freed, as that of weights is.
+const RUNNING: [(c_int, c_int); 2] = [(MMAP_THRESHOLD, 32 << 20), (TRIM_THRESHOLD, 64 << 20)];
+
+/// A function of the C library, where it has it.
+fn find(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: no library stands for all that are loaded, and the name ends in a zero.
+    let found = unsafe { dlsym(null_mut(), name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
+/// Has the heap give back large memory at once while models are loaded, where the C library can do that.
+pub(crate) fn heap_is_loading(is_loading: bool) {
+    static FOUND: OnceLock<Option<unsafe extern "C" fn(c_int, c_int) -> c_int>> = OnceLock::new();
+    let set = *FOUND.get_or_init(|| {
+        // SAFETY: where a function has this name, it is that of the GNU C library, with this signature.
+        find(OPTION).map(|found| unsafe {
+            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_int, c_int) -> c_int>(found)
+        })
+    });
+    let Some(set) = set else { return };
+    for (option, value) in if is_loading { LOADING } else { RUNNING } {
+        // SAFETY: the function may be called from every thread at any time; it changes where later memory comes from.
+        unsafe { set(option, value) };
+    }
+}
 
 /// What the heap of the process keeps though nobody uses it goes back to the system, where its C library can do that. By how many bytes the
 /// process shrank.
 pub(crate) fn trim_heap() -> u64 {
     static FOUND: OnceLock<Option<unsafe extern "C" fn(usize) -> c_int>> = OnceLock::new();
     let trim = *FOUND.get_or_init(|| {
-        // SAFETY: no library stands for all that are loaded, and the name ends in a zero.
-        let found = unsafe { dlsym(null_mut(), TRIM.as_ptr()) };
         // SAFETY: where a function has this name, it is that of the GNU C library, with this signature.
-        (!found.is_null())
-            .then(|| unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(usize) -> c_int>(found) })
+        find(TRIM)
+            .map(|found| unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(usize) -> c_int>(found) })
     });
     let Some(trim) = trim else { return 0 };
     let before = resident();

@@ -12,7 +12,7 @@ use crate::failing::{Allocated, throwing};
 use crate::gate::GATE;
 use crate::ledger::Thread;
 use crate::limit::Limit;
-use crate::memory::{Process, allocate, release, trim_heap};
+use crate::memory::{Process, allocate, heap_is_loading, release, trim_heap};
 use crate::messages::{Purpose, is_parallel, refusal, say};
 use crate::plans::Plans;
 
@@ -231,6 +231,7 @@ impl Session {
         GATE.enter(this_thread());
         let status = self.register();
         self.environment.api.failed(status);
+        heap_is_loading(true);
         self.state().blocks.load_begins(this_thread());
     }
 
@@ -250,6 +251,7 @@ impl Session {
 
     pub(crate) fn load_ends(&self) {
         self.has_leftovers.store(true, Ordering::Relaxed);
+        heap_is_loading(false);
         self.state().blocks.load_ends(this_thread());
     }
 

@@ -18,8 +18,6 @@ const WEIGHT: u64 = 2 << 10;
 /// The most that packing weights of the heap leaves there, and that it takes beyond what stays.
 const LEFTOVERS: u64 = 20 << 20;
 const LOADING: u64 = 8 << 20;
-/// What the C library keeps of the memory that weights of a file are packed in, one after the other, to see that they are what the file has.
-const PACKING: u64 = 12 << 20;
 
 /// What runs the session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -130,15 +128,11 @@ impl Ledgers {
     /// Those of a session of so many nodes, by its weights; `run`: what a run takes, outputs apart, and its outputs.
     #[must_use]
     pub fn predicted(nodes: u64, weights: WeightBytes, (run_bytes, outputs_bytes): (u64, u64)) -> Self {
-        let packing = match weights.largest_to_pack {
-            0 => 0,
-            largest => largest + PACKING,
-        };
         Self {
             code_bytes: CODE_MAPPED,
             code_private_bytes: CODE_PRIVATE,
             graph_bytes: GRAPH + NODE * nodes + WEIGHT * weights.count + weights.heap.min(LEFTOVERS),
-            loading_bytes: weights.heap.min(LOADING) + packing,
+            loading_bytes: weights.heap.min(LOADING) + weights.largest_to_pack,
             heap_weights_bytes: weights.heap,
             packed_weights_bytes: weights.packed,
             mapped_weights_bytes: weights.mapped,
