@@ -52,6 +52,8 @@ typedef struct remat_arena_figures {
     uint64_t reserved_bytes;      /* what counts against limits now */
     uint64_t most_reserved_bytes; /* most of that at one time */
     uint64_t returned_bytes;      /* what loading had left in the heap, returned with the first run */
+    uint64_t weights_asked_bytes;   /* weights that were asked for ahead, together */
+    uint64_t weights_dropped_bytes; /* weights that were dropped, together */
 } remat_arena_figures;
 
 /* Writes the figures of the sessions of the options that were registered as number `session`, from 0, or of all together where it is negative, to the

@@ -46,6 +46,10 @@ pub struct AllocationCounts {
     pub most_reserved_bytes: u64,
     /// Bytes by which the process shrank when the heap gave back what loading had left.
     pub returned_bytes: u64,
+    /// Bytes of weights that were asked for ahead.
+    pub weights_asked_bytes: u64,
+    /// Bytes of weights that were dropped.
+    pub weights_dropped_bytes: u64,
 }
 
 impl AllocationCounts {
@@ -75,5 +79,7 @@ impl AllocationCounts {
         self.reserved_bytes += other.reserved_bytes;
         self.most_reserved_bytes += other.most_reserved_bytes;
         self.returned_bytes += other.returned_bytes;
+        self.weights_asked_bytes += other.weights_asked_bytes;
+        self.weights_dropped_bytes += other.weights_dropped_bytes;
     }
 }

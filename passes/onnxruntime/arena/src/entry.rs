@@ -2,8 +2,10 @@
 //!
 //! A panic never crosses them: a function with the interface of C ends the process instead, and the library is built to do so at once.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr::null_mut;
 
 use crate::api::{Api, ApiBase, Status, version};
@@ -14,7 +16,9 @@ use crate::memory::trim_heap;
 use crate::messages::{Purpose, say};
 use crate::plans::Plans;
 use crate::session::{Environment, Options, RecordedEvent, Session};
-use crate::watch;
+use crate::stream::Stream;
+use crate::uses::WeightUse;
+use crate::{touches, watch};
 use crate::{ArenaPlanFile, MOST_FILE_BYTES, PlanFileError};
 
 /// The plans that a session follows: a file.
@@ -35,6 +39,9 @@ const HOOK: &CStr = c"remat.arena.hook";
 const LIMIT: &CStr = c"remat.arena.limit";
 /// `wait`, until other runs made room, or `fail` [default: wait].
 const ACTION: &CStr = c"remat.arena.limit.action";
+
+/// The most bytes of the file of the weights that stay in the memory, where the plan says which of them runs read.
+const RESIDENT: &CStr = c"remat.weights.resident";
 
 /// The oldest runtime that lets an allocator take the place of another one.
 const OLDEST: [u32; 2] = [1, 23];
@@ -61,6 +68,10 @@ pub unsafe extern "C" fn RegisterCustomOps(options: *mut c_void, base: *const Ap
 /// Gives the session an allocator, and sets what it takes for that.
 fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status> {
     let is = |key: &CStr, value: &str| api.entry(options, key).as_deref() == Some(value);
+    let resident = api.entry(options, RESIDENT);
+    let resident = resident.map(|text| number_of_bytes("remat.weights.resident", &text));
+    let resident = resident.transpose().map_err(|why| api.error(&why))?;
+    let mut stream = None;
     let (plans, purpose) = match api.entry(options, PLAN) {
         Some(path) => {
             let file = read(&path).map_err(|why| api.error(&format!("remat: {path}: {why}")))?;
@@ -69,6 +80,16 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
                     "{path} was made in ONNX Runtime {}, this is {version}: it may not fit",
                     file.runtime
                 ));
+            }
+            match (&file.weights, resident) {
+                (Some(weights), Some(budget)) => {
+                    let folder = Path::new(&path).parent().unwrap_or(Path::new(""));
+                    stream = Some(Stream::new(folder, weights, budget));
+                }
+                (None, Some(budget)) => say(&format!(
+                    "{path} does not say which weights runs read: remat.weights.resident = {budget} does nothing"
+                )),
+                (_, None) => {}
             }
             (Plans::new(&file), Some(Purpose::new(&path, &file)))
         }
@@ -93,6 +114,7 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
         waits,
         records: is(RECORD, "1"),
         severity,
+        stream,
         watch: watch::start,
     };
     let session = Session::create(environment, wanted);
@@ -126,16 +148,18 @@ fn limit(bytes: Option<&str>, action: Option<&str>) -> Result<(Option<u64>, bool
     let Some(text) = bytes else {
         return Ok((None, waits));
     };
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
-    let bytes = text
-        .parse()
-        .ok()
-        .filter(|&bytes: &u64| is_plain && 0 < bytes && bytes < u64::MAX);
-    let bytes = bytes.ok_or_else(|| format!("remat: remat.arena.limit: `{text}` is not a number of bytes"))?;
+    let bytes = number_of_bytes("remat.arena.limit", text)?;
     if !can_fail() {
         return Err("remat: remat.arena.limit: here a run cannot be ended, for want of libstdc++.so.6".to_owned());
     }
     Ok((Some(bytes), waits))
+}
+
+/// The number of bytes that an entry says.
+fn number_of_bytes(key: &str, text: &str) -> Result<u64, String> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    let bytes = text.parse().ok().filter(|&bytes: &u64| is_plain && 0 < bytes && bytes < u64::MAX);
+    bytes.ok_or_else(|| format!("remat: {key}: `{text}` is not a number of bytes"))
 }
 
 /// Whether a version such as `1.31.1` is one that the library works with.
@@ -214,13 +238,13 @@ pub unsafe extern "C" fn remat_arena_stats(session: i64, figures: *mut Allocatio
     let mut sum = AllocationCounts::default();
     match usize::try_from(session) {
         Ok(place) => match sessions.get(place) {
-            Some(session) => sum = session.state().blocks.figures(),
+            Some(session) => sum = session.figures(),
             None => return 0,
         },
         Err(_) => {
             sessions
                 .iter()
-                .for_each(|session| sum.add(&session.state().blocks.figures()));
+                .for_each(|session| sum.add(&session.figures()));
             (sum.reserved_bytes, sum.most_reserved_bytes) = Limit::of_process().reserved();
         }
     }
@@ -256,6 +280,33 @@ pub unsafe extern "C" fn remat_arena_events(session: usize, events: *mut Recorde
         unsafe { events.add(place).write(event) };
     }
     moved
+}
+
+/// Begins to record which parts of a file runs of this process read that is mapped by sessions: the next access to each of its mappings is noted. Only
+/// for programs that record runs, one at a time: it takes the signal of invalid accesses.
+///
+/// # Safety
+/// `file` is a path that ends in a zero.
+#[cfg_attr(arena_library, unsafe(no_mangle))]
+pub unsafe extern "C" fn remat_arena_weights_begin(file: *const c_char) {
+    // SAFETY: the caller's.
+    let file = unsafe { CStr::from_ptr(file) };
+    touches::begin(Path::new(OsStr::from_bytes(file.to_bytes())));
+}
+
+/// Ends what [`remat_arena_weights_begin`] began: up to `most` parts of the file that were read, in the order in which each was begun, are written
+/// to `weights`. How many there are.
+///
+/// # Safety
+/// `weights` points to room for `most`.
+#[cfg_attr(arena_library, unsafe(no_mangle))]
+pub unsafe extern "C" fn remat_arena_weights(weights: *mut WeightUse, most: usize) -> usize {
+    let found = touches::end();
+    for (place, part) in found.iter().take(most).enumerate() {
+        // SAFETY: the caller gives room for `most`, and `place` is below that.
+        unsafe { weights.add(place).write(*part) };
+    }
+    found.len()
 }
 
 #[cfg(test)]

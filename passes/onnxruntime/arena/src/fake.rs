@@ -247,6 +247,7 @@ pub(crate) fn open(plans: &[ArenaPlan], ranges: &[(u64, u64)], derived: Vec<Deri
         level: String::new(),
         dims: ranges.iter().map(dim).collect(),
         derived,
+        weights: None,
         plans: plans.to_vec(),
     }
 }

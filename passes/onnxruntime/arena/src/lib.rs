@@ -27,6 +27,12 @@
 //! | `failing` | how an allocation fails, so that the runtime ends the run and not the process |
 //! | `session` | what the runtime knows as an allocator |
 //! | `watch` | a thread that gives back blocks of sessions whose end nothing else shows |
+//! | `uses` | the weights that a run reads, as lines of a plan |
+//! | `schedule` | which weights stay, and when others are asked for and dropped |
+//! | `stream` | a thread that does so |
+//! | `mapped` | where a file is mapped, and which pages are there |
+//! | `advice` | what the system is told of weights |
+//! | `touches` | which weights a run reads: recorded |
 //! | `messages` | what is said on the error stream |
 //! | `api` | the functions of the runtime that are called |
 //! | `entry` | the functions that others call |
@@ -46,6 +52,10 @@
 //! **What loading left goes.** While a session loads, large pieces of memory are mapped one by one, where the C library can do that: what a weight
 //! is packed in goes back to the system as soon as it is freed. When a session runs for the first time, the free memory of the heap goes back,
 //! too: what was needed only to load models.
+//!
+//! **Weights need not stay.** With the session config entry `remat.weights.resident`, at most about so many bytes of the file of the weights
+//! stay in the memory: a part for ever, and of the others what a run reads, and what comes next. A weight is dropped by advice that keeps what
+//! memory holds, so a wrong guess costs time and nothing else. Without the entry nothing is done.
 //!
 //! This crate is compiled twice: by cargo, for programs that write plans, and by its build script, as the library, without anything but the
 //! standard library and the formulas. [`LIBRARY`] is that library.
@@ -76,6 +86,8 @@ mod pages;
 mod placement;
 mod plan;
 mod plans;
+mod schedule;
+mod uses;
 
 #[cfg(arena_library)]
 #[path = "../../../../dialect/formula/src/formula.rs"]
@@ -89,6 +101,9 @@ use remat_formula as formula;
 use remat_formula as parts;
 
 #[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "advice to the system")]
+mod advice;
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "functions of the runtime")]
 mod api;
 #[cfg(target_os = "linux")]
@@ -100,6 +115,8 @@ mod failing;
 #[cfg(target_os = "linux")]
 mod gate;
 #[cfg(target_os = "linux")]
+mod mapped;
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "memory from the system")]
 mod memory;
 #[cfg(target_os = "linux")]
@@ -107,6 +124,11 @@ mod messages;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "functions that the runtime calls")]
 mod session;
+#[cfg(target_os = "linux")]
+mod stream;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "a signal, and the protection of memory")]
+mod touches;
 #[cfg(target_os = "linux")]
 mod watch;
 
@@ -116,11 +138,15 @@ pub use api::ApiBase;
 pub use certain::certain_after;
 pub use counts::AllocationCounts;
 #[cfg(target_os = "linux")]
-pub use entry::{RegisterCustomOps, remat_arena_events, remat_arena_stats, remat_arena_trim};
+pub use entry::{
+    RegisterCustomOps, remat_arena_events, remat_arena_stats, remat_arena_trim, remat_arena_weights,
+    remat_arena_weights_begin,
+};
 pub use plan::{ALIGNMENT, ArenaPlan, ArenaPlanFile, MOST_FILE_BYTES, PlanFileError, PlannedBuffer, THREADS};
 pub use plans::{Plans, Shape};
 #[cfg(target_os = "linux")]
 pub use session::RecordedEvent;
+pub use uses::{PlannedWeights, WeightUse};
 
 /// The library as a file; `None` where this crate was built for a system without it.
 #[cfg(arena_embedded)]

@@ -166,6 +166,7 @@ mod tests {
             level: "all".to_owned(),
             dims: vec![dim("batch", 64), dim(THREADS, 4), dim("one", 1)],
             derived: Vec::new(),
+            weights: None,
             plans: vec![plan],
         };
         Purpose::new("small.onnx.arena", &file)

@@ -7,6 +7,8 @@
 //! level all                    its graph optimization level
 //! dim 1 64 batch               d0: smallest and largest size of an open dimension, and its name
 //! let floor d0+1 2             d1: (d0 + 1) / 2, rounded down; `max` and `min` of two formulas likewise
+//! weights weights.data         the file of the weights, where runs read them from one; no other line of this kind
+//! use 0 16777216               of every weight that a run reads offset and bytes ([`uses`](crate::uses))
 //! plan buffers 3 orders 1 first 0
 //! input d0,3,32,32 x           of every input the shape, `-` for a scalar, and the name
 //! 1024*d0 0 3 0                of every buffer size, first and last time, rank
@@ -22,6 +24,7 @@
 use std::fmt;
 
 use crate::formula::{Derived, Formula, MOST_VARIABLES, OpenDim};
+use crate::uses::PlannedWeights;
 
 /// Every offset is a multiple of this: what the kernels of the runtime expect of an allocation.
 pub const ALIGNMENT: u64 = 64;
@@ -54,6 +57,8 @@ pub struct ArenaPlanFile {
     pub dims: Vec<OpenDim>,
     /// The variables that follow from these.
     pub derived: Vec<Derived>,
+    /// The weights that every run reads from a file, where that is known.
+    pub weights: Option<PlannedWeights>,
     /// At least one.
     pub plans: Vec<ArenaPlan>,
 }
@@ -121,6 +126,7 @@ impl fmt::Display for ArenaPlanFile {
                 Derived::Min(one, other) => writeln!(f, "let min {one} {other}")?,
             }
         }
+        self.weights.iter().try_for_each(|weights| weights.fmt(f))?;
         self.plans.iter().try_for_each(|plan| plan.fmt(f))
     }
 }
@@ -195,6 +201,7 @@ impl ArenaPlanFile {
                 return Err(lines.wrong(&format!("more than {MOST_VARIABLES} variables")));
             }
         }
+        let weights = PlannedWeights::parse(&mut lines)?;
         let mut plans = vec![ArenaPlan::parse(&mut lines, text.len())?];
         while !lines.is_at_end() {
             plans.push(ArenaPlan::parse(&mut lines, text.len())?);
@@ -205,6 +212,7 @@ impl ArenaPlanFile {
             level,
             dims,
             derived,
+            weights,
             plans,
         })
     }
@@ -247,7 +255,7 @@ impl ArenaPlan {
 }
 
 /// The lines that are left.
-struct Lines<'t> {
+pub(crate) struct Lines<'t> {
     lines: std::str::Lines<'t>,
     /// Of the line that was read last.
     number: usize,
@@ -256,7 +264,7 @@ struct Lines<'t> {
 }
 
 impl<'t> Lines<'t> {
-    fn wrong(&self, why: &str) -> PlanFileError {
+    pub(crate) fn wrong(&self, why: &str) -> PlanFileError {
         PlanFileError {
             line: self.number,
             why: why.to_owned(),
@@ -268,7 +276,7 @@ impl<'t> Lines<'t> {
     }
 
     /// What follows a word with which the next line begins; that line is read then.
-    fn after(&mut self, word: &str) -> Option<&'t str> {
+    pub(crate) fn after(&mut self, word: &str) -> Option<&'t str> {
         let rest = self.lines.clone().next()?.strip_prefix(word)?;
         self.next().ok()?;
         Some(rest)
@@ -287,7 +295,7 @@ impl<'t> Lines<'t> {
             .ok_or_else(|| self.wrong(&format!("expected `{key} ..`")))
     }
 
-    fn number(&self, text: &str, what: &str, most: u64) -> Result<u64, PlanFileError> {
+    pub(crate) fn number(&self, text: &str, what: &str, most: u64) -> Result<u64, PlanFileError> {
         let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let value = text.parse().ok().filter(|&value: &u64| is_plain && value <= most);
         value.ok_or_else(|| self.wrong(&format!("{what}: `{text}` is not a number from 0 to {most}")))

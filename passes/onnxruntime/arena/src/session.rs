@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::account::{Account, Credit, Denied, insist};
 use crate::api::{Api, Status};
 use crate::blocks::{Blocks, Elsewhere};
+use crate::counts::AllocationCounts;
 use crate::failing::{Allocated, throwing};
 use crate::gate::GATE;
 use crate::ledger::Thread;
@@ -15,6 +16,7 @@ use crate::limit::Limit;
 use crate::memory::{Process, allocate, heap_is_loading, release, trim_heap};
 use crate::messages::{Purpose, is_parallel, refusal, say};
 use crate::plans::Plans;
+use crate::stream::Stream;
 
 /// The version of [`OrtAllocator`]: the fields after `reserve` are read in later ones only.
 const ALLOCATOR_VERSION: u32 = 18;
@@ -64,6 +66,8 @@ pub(crate) struct Session {
     /// Called when blocks have to be looked after.
     watch: fn(),
     limit: Arc<Limit>,
+    /// Its weights, where they have a budget.
+    stream: Option<Stream>,
     /// Whether the heap may have what was needed only while the session loaded.
     has_leftovers: AtomicBool,
     state: Mutex<State>,
@@ -143,6 +147,8 @@ pub(crate) struct Options {
     pub(crate) records: bool,
     /// Messages of this severity or above are printed.
     pub(crate) severity: c_int,
+    /// Its weights, where they have a budget.
+    pub(crate) stream: Option<Stream>,
     /// Called when blocks have to be looked after.
     pub(crate) watch: fn(),
 }
@@ -158,6 +164,7 @@ impl Session {
             waits,
             records,
             severity,
+            stream,
             watch,
         } = options;
         Self::make_room();
@@ -177,6 +184,7 @@ impl Session {
             purpose,
             watch,
             limit: of_process,
+            stream,
             has_leftovers: AtomicBool::new(true),
             state: Mutex::new(State {
                 blocks: Blocks::new(shared(plans), Process { huge_pages }, account),
@@ -255,7 +263,15 @@ impl Session {
         self.state().blocks.load_ends(this_thread());
     }
 
-    fn allocate(&self, bytes: usize) -> Allocated {
+    /// What is known of its allocations, and of its weights.
+    pub(crate) fn figures(&self) -> AllocationCounts {
+        let mut figures = self.state().blocks.figures();
+        let counts = self.stream.as_ref().map(Stream::counts).unwrap_or_default();
+        (figures.weights_asked_bytes, figures.weights_dropped_bytes) = counts;
+        figures
+    }
+
+    fn allocate(&'static self, bytes: usize) -> Allocated {
         // What the runtime's own allocator does.
         if bytes == 0 {
             return Allocated::at(null_mut());
@@ -277,7 +293,7 @@ impl Session {
         })
     }
 
-    fn try_allocate(&self, thread: Thread, bytes: usize, credit: &mut Credit) -> Result<Allocated, Denied> {
+    fn try_allocate(&'static self, thread: Thread, bytes: usize, credit: &mut Credit) -> Result<Allocated, Denied> {
         let size = bytes as u64;
         let mut state = self.state();
         let State { blocks, recorded } = &mut *state;
@@ -308,8 +324,12 @@ impl Session {
                 thread,
             });
         }
+        let reads = self.stream.as_ref().filter(|_| !is_loading);
         let (asks_for_watch, misfit) = (blocks.asks_for_watch(), blocks.take_misfit());
         drop(state);
+        if let Some(stream) = reads {
+            stream.wake();
+        }
         if asks_for_watch {
             (self.watch)();
         }

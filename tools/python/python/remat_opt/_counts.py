@@ -61,6 +61,10 @@ class SessionMemory:
     """Most of that at one time."""
     returned_bytes: int | None = None
     """What loading had left in the heap, and the first run returned."""
+    weights_asked_bytes: int | None = None
+    """Weights that were asked for ahead, together."""
+    weights_dropped_bytes: int | None = None
+    """Weights that were dropped, together."""
 
 
 _NAMES = [field.name for field in dataclasses.fields(SessionMemory)]
