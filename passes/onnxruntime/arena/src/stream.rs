@@ -70,11 +70,8 @@ impl Stream {
         let this = std::process::id();
         // The thread of a parent is not there after a fork.
         if self.process.load(Ordering::Relaxed) != this {
-            let started = std::thread::Builder::new()
-                .name("remat-weights".to_owned())
-                .spawn(move || self.follow());
-            *thread = started.ok().map(|started| started.thread().clone());
             self.process.store(this, Ordering::Relaxed);
+            *thread = self.start();
         } else if let Some(thread) = &*thread {
             thread.unpark();
         }
@@ -91,16 +88,14 @@ impl Stream {
         }
     }
 
-    /// What the thread does. Where the file cannot be read, or the system does not say which pages are there, it is nothing.
-    fn follow(&self) {
+    /// Drops what loading read before the run goes on, and starts the thread. Where the file cannot be read, or the system does not say which
+    /// pages are there, nothing is done.
+    fn start(&'static self) -> Option<Thread> {
         let page_bytes = page_bytes();
-        let (Ok(file), Some(presence)) = (File::open(&self.path), Presence::open(page_bytes)) else {
-            return;
-        };
         let mut reader = Reader {
             stream: self,
-            file,
-            presence,
+            file: File::open(&self.path).ok()?,
+            presence: Presence::open(page_bytes)?,
             page_bytes,
             mappings: mappings(&self.path),
             window: Window::default(),
@@ -108,25 +103,15 @@ impl Stream {
             stuck: BTreeSet::new(),
         };
         reader.begin();
-        let mut last = Instant::now();
-        loop {
-            let quiet = last.elapsed();
-            if reader.goes_on() {
-                last = Instant::now();
-            } else if quiet > QUIET {
-                self.sleep();
-                reader.mappings = mappings(&self.path);
-                last = Instant::now();
-            } else {
-                std::thread::sleep((quiet / 8).clamp(SHORT, LONG));
-            }
-        }
+        let named = std::thread::Builder::new().name("remat-weights".to_owned());
+        let started = named.spawn(move || reader.follow());
+        Some(started.ok()?.thread().clone())
     }
 }
 
 /// Where the thread stands.
-struct Reader<'s> {
-    stream: &'s Stream,
+struct Reader {
+    stream: &'static Stream,
     file: File,
     presence: Presence,
     page_bytes: usize,
@@ -138,7 +123,24 @@ struct Reader<'s> {
     stuck: BTreeSet<WeightUse>,
 }
 
-impl Reader<'_> {
+impl Reader {
+    /// What the thread does.
+    fn follow(mut self) {
+        let mut last = Instant::now();
+        loop {
+            let quiet = last.elapsed();
+            if self.goes_on() {
+                last = Instant::now();
+            } else if quiet > QUIET {
+                self.stream.sleep();
+                self.mappings = mappings(&self.stream.path);
+                last = Instant::now();
+            } else {
+                std::thread::sleep((quiet / 8).clamp(SHORT, LONG));
+            }
+        }
+    }
+
     /// Before anything is known of the run: what loading read goes, but for what stays.
     fn begin(&mut self) {
         let schedule = &self.stream.schedule;

@@ -24,6 +24,7 @@ mod inferred;
 mod orders;
 mod planned;
 mod samples;
+mod weights;
 
 use fit::{Recordings, plans};
 pub use inferred::InferredSizes;
@@ -69,6 +70,8 @@ pub struct ArenaPlanRequest<'a> {
     pub original_level: OptimizationLevel,
     /// Weights that a run maps and reads from a file: the process grows by them.
     pub mapped_bytes: u64,
+    /// The file of these weights, in the folder of the model: the plan says which of them runs read, in which order.
+    pub weights: Option<&'a Path>,
     /// Sizes of open dimensions with which the model is known to run: memory is measured with them.
     pub dims: &'a BTreeMap<String, u64>,
     /// The sizes that open dimensions have in runs; those of other dimensions may be any.
@@ -136,6 +139,7 @@ pub fn plan_arena(
             level: request.level.to_string(),
             dims: Vec::new(),
             derived: Vec::new(),
+            weights: None,
             plans: Vec::new(),
         },
     };
@@ -238,6 +242,7 @@ impl Planner<'_> {
             others: Vec::new(),
             least: LEAST_SHAPES,
             time: left.map(|left| left / 4),
+            weights: self.request.weights.map(Path::to_owned),
         }
     }
 
@@ -256,6 +261,7 @@ impl Planner<'_> {
             most: cores().max(MOST_THREADS),
         };
         let mut file = plans(self.empty.clone(), samples.open(), threads, recordings);
+        file.weights = self.request.weights.and_then(|file| weights::planned(file, recordings));
         while Plans::new(&file).block_bytes() > MOST_UNSTATED_BYTES && samples.narrow(self.request.ranges) {
             for (dim, narrow) in file.dims.iter_mut().zip(samples.open()) {
                 *dim = narrow;

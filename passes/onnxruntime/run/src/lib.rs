@@ -57,7 +57,7 @@ pub use output::Output;
 pub use planned::{ArenaFigures, ArenaLibrary};
 pub use process::{ChildCommand, ChildLimits, Ended, ask, die_with};
 pub use profile::{ProfileInputs, ProfileOptions, RunProfile, profile};
-pub use record::{Recorded, RecordedBuffer, RecordedRun, Recording, record};
+pub use record::{Recorded, RecordedBuffer, RecordedRun, RecordedWeight, Recording, record};
 pub use remat_files::Surroundings;
 pub use resident::{Resident, available_bytes};
 pub use runner::Runner;

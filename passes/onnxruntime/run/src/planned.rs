@@ -1,11 +1,14 @@
 //! The arena library in this process: what it recorded, and what it counted.
 
+use std::ffi::{CString, c_char};
 use std::path::{Path, PathBuf};
 
 use libloading::Library;
-use remat_onnxruntime_arena::{AllocationCounts, RecordedEvent};
+use remat_onnxruntime_arena::{AllocationCounts, RecordedEvent, WeightUse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::record::RecordedWeight;
 
 /// The arena library, and what a session does with it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -55,12 +58,16 @@ impl From<AllocationCounts> for ArenaFigures {
 pub(crate) struct Loaded {
     stats: unsafe extern "C" fn(i64, *mut AllocationCounts, usize) -> usize,
     events: unsafe extern "C" fn(usize, *mut RecordedEvent, usize) -> usize,
+    begin_weights: unsafe extern "C" fn(*const c_char),
+    weights: unsafe extern "C" fn(*mut WeightUse, usize) -> usize,
     /// Keeps the functions above.
     _library: Library,
 }
 
 /// So many events are read at once.
 const EVENTS: usize = 4096;
+/// Most parts of the file of the weights that a run is seen to read.
+const MOST_WEIGHTS: usize = 1 << 16;
 
 impl Loaded {
     /// The library at this path.
@@ -75,6 +82,12 @@ impl Loaded {
                 events: *library
                     .get(b"remat_arena_events\0")
                     .map_err(|error| error.to_string())?,
+                begin_weights: *library
+                    .get(b"remat_arena_weights_begin\0")
+                    .map_err(|error| error.to_string())?,
+                weights: *library
+                    .get(b"remat_arena_weights\0")
+                    .map_err(|error| error.to_string())?,
                 _library: library,
             })
         }
@@ -87,6 +100,25 @@ impl Loaded {
         // SAFETY: it writes no more than it is told there is room for.
         unsafe { (self.stats)(0, &raw mut figures, size_of::<AllocationCounts>()) };
         figures.into()
+    }
+
+    /// From now on it is recorded which parts of this file are read.
+    #[expect(unsafe_code, reason = "a function of another library")]
+    pub(crate) fn begin_weights(&self, file: &Path) {
+        if let Ok(file) = CString::new(file.as_os_str().as_encoded_bytes()) {
+            // SAFETY: the text ends in a zero.
+            unsafe { (self.begin_weights)(file.as_ptr()) }
+        }
+    }
+
+    /// What was read since, in the order in which each part was begun; that ends it.
+    #[expect(unsafe_code, reason = "a function of another library")]
+    pub(crate) fn weights(&self) -> Vec<RecordedWeight> {
+        let mut parts = vec![WeightUse { offset: 0, bytes: 0 }; MOST_WEIGHTS];
+        // SAFETY: there is room for so many.
+        let found = unsafe { (self.weights)(parts.as_mut_ptr(), MOST_WEIGHTS) };
+        let part = |&WeightUse { offset, bytes }: &WeightUse| RecordedWeight { offset, bytes };
+        parts.iter().take(found).map(part).collect()
     }
 
     /// What those options recorded since the last call.

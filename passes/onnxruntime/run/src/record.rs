@@ -39,6 +39,15 @@ pub struct RecordedRun {
     pub threads: usize,
 }
 
+/// A part of the file of the weights that a run read.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct RecordedWeight {
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
+}
+
 /// Runs of one shape that were recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Recording {
@@ -48,6 +57,9 @@ pub struct Recording {
     pub inputs: Vec<(String, Vec<i64>)>,
     /// The runs, one after the other: several of the first shape, one of each other.
     pub runs: Vec<RecordedRun>,
+    /// What the last of them read of the file of the weights, in the order in which it began to.
+    #[serde(default)]
+    pub weights: Vec<RecordedWeight>,
 }
 
 /// What a session does at several shapes.
@@ -111,8 +123,8 @@ pub(crate) fn record_here(
         dims.extend(shape.clone());
         loaded.set_dims(dims.clone());
         let runs = if is_first { FIRST_RUNS } else { 1 };
-        match runs_of(&mut loaded, &library, runs) {
-            Ok((inputs, runs)) => recorded.recordings.push(Recording { dims, inputs, runs }),
+        match runs_of(&mut loaded, &library, runs, options.weights.as_deref()) {
+            Ok(ran) => recorded.recordings.push(Recording { dims, ..ran }),
             Err(failure) if is_first => {
                 error = Some(failure);
                 return None;
@@ -140,25 +152,34 @@ pub(crate) fn record_here(
     error.map_or(Ok(recorded), Err)
 }
 
-/// Names and shapes of the inputs, and some runs on them.
-#[expect(clippy::type_complexity, reason = "names and shapes")]
+/// Some runs on inputs of the present sizes; of a file of weights, what the last of them reads.
 fn runs_of(
     loaded: &mut crate::session::Loaded,
     library: &Loaded,
     runs: usize,
-) -> Result<(Vec<(String, Vec<i64>)>, Vec<RecordedRun>), RuntimeError> {
+    weights: Option<&Path>,
+) -> Result<Recording, RuntimeError> {
     let feed = loaded.seeded(SEED)?;
     let inputs = feed.iter().map(|(name, value)| (name.clone(), value.shape().to_vec()));
-    let inputs = inputs.collect();
-    let mut all = Vec::new();
+    let mut recording = Recording {
+        dims: Dims::new(),
+        inputs: inputs.collect(),
+        runs: Vec::new(),
+        weights: Vec::new(),
+    };
     for _ in 0..runs {
         // What is freed between runs belongs to none.
         library.events();
-        let outputs = loaded.run(&feed)?;
-        all.push(run_of(&library.events()));
+        if let Some(file) = weights {
+            library.begin_weights(file);
+        }
+        let outputs = loaded.run(&feed);
+        recording.weights = library.weights();
+        let outputs = outputs?;
+        recording.runs.push(run_of(&library.events()));
         drop(outputs);
     }
-    Ok((inputs, all))
+    Ok(recording)
 }
 
 impl ArenaLibrary {

@@ -164,6 +164,9 @@ pub struct RecordOptions {
     pub least: usize,
     /// No other one is begun when those after the first have taken so long.
     pub time: Option<Duration>,
+    /// A file whose parts are recorded that runs read: that of the weights.
+    #[serde(default)]
+    pub weights: Option<PathBuf>,
 }
 
 /// At which sizes two models are compared.

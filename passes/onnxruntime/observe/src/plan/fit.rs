@@ -157,6 +157,7 @@ mod tests {
                 end: 4,
                 threads: 1,
             }],
+            weights: Vec::new(),
         }
     }
 
@@ -172,6 +173,7 @@ mod tests {
             level: "all".to_owned(),
             dims: Vec::new(),
             derived: Vec::new(),
+            weights: None,
             plans: Vec::new(),
         };
         let text = plans(file, vec![dim("n")], dim(THREADS), recorded).to_string();

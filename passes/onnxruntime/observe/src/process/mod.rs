@@ -119,6 +119,7 @@ pub fn write_process(
             level: OptimizationLevel::Off,
             original_level: request.level,
             mapped_bytes: laid_out.packed_bytes + laid_out.plain_bytes,
+            weights: None,
             library: None,
             ..request.clone()
         },

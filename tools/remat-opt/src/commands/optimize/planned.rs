@@ -51,6 +51,7 @@ pub(super) fn arena_request<'a>(
         level: args.target.level,
         original_level: args.target.level,
         mapped_bytes: 0,
+        weights: None,
         dims: &job.load.dims,
         ranges: &job.shapes.ranges,
         frequent: &job.shapes.frequent,
