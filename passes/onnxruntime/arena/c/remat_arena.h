@@ -15,6 +15,9 @@
  *     remat.arena.plan          the file of the plan
  *     remat.arena.limit         most bytes with which runs of the session go on: what runs of all sessions take, weights apart
  *     remat.arena.limit.action  `wait` (the default) or `fail`: what a run does that would take more
+ *     remat.weights.resident    about how many bytes of the file of the weights stay in the memory, where the plan says which of them runs read: a part
+ *                               for ever, and of the others what is read and what comes next; without it nothing is asked for or dropped
+ *     remat.arena.record        `1`, for programs that record: allocations are noted
  *     remat.arena.log           the least severity, 0 to 4, of messages of the runtime that reach the error stream; 2 unless set
  *     remat.arena.huge_pages    `0`: blocks lie in small pages
  */
@@ -63,6 +66,20 @@ size_t remat_arena_stats(int64_t session, remat_arena_figures *figures, size_t b
 /* All sessions give the memory of their blocks back to the system that neither a live buffer nor a run that goes on needs; how many bytes that
  * were. So does the heap of the process with what nobody uses, which does not count. Libraries without limits do not have it. */
 uint64_t remat_arena_trim(void);
+
+/* A part of the file of the weights. */
+typedef struct remat_arena_weight {
+    uint64_t offset;
+    uint64_t bytes;
+} remat_arena_weight;
+
+/* For programs that record runs, one at a time: from now on it is noted which parts of this file runs read, through mappings that are there now. It
+ * takes the signal of invalid accesses until the next function ends it. */
+void remat_arena_weights_begin(const char *file);
+
+/* Ends what the function before began, and writes up to `most` parts that were read to `weights`, in the order in which each was begun, one that was
+ * read again much later once more. How many there are. */
+size_t remat_arena_weights(remat_arena_weight *weights, size_t most);
 
 #ifdef __cplusplus
 }

@@ -25,7 +25,10 @@ unsafe extern "C" {
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: the function may always be called.
     let bytes = unsafe { sysconf(SC_PAGESIZE) };
-    usize::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(1 << 12)
+    usize::try_from(bytes)
+        .ok()
+        .filter(|bytes| bytes.is_power_of_two())
+        .unwrap_or(1 << 12)
 }
 
 /// The pages at these addresses leave the memory if they can be read again, and if that is denied they are the first to leave it when

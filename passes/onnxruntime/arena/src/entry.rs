@@ -18,8 +18,8 @@ use crate::plans::Plans;
 use crate::session::{Environment, Options, RecordedEvent, Session};
 use crate::stream::Stream;
 use crate::uses::WeightUse;
-use crate::{touches, watch};
 use crate::{ArenaPlanFile, MOST_FILE_BYTES, PlanFileError};
+use crate::{touches, watch};
 
 /// The plans that a session follows: a file.
 const PLAN: &CStr = c"remat.arena.plan";
@@ -158,7 +158,10 @@ fn limit(bytes: Option<&str>, action: Option<&str>) -> Result<(Option<u64>, bool
 /// The number of bytes that an entry says.
 fn number_of_bytes(key: &str, text: &str) -> Result<u64, String> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
-    let bytes = text.parse().ok().filter(|&bytes: &u64| is_plain && 0 < bytes && bytes < u64::MAX);
+    let bytes = text
+        .parse()
+        .ok()
+        .filter(|&bytes: &u64| is_plain && 0 < bytes && bytes < u64::MAX);
     bytes.ok_or_else(|| format!("remat: {key}: `{text}` is not a number of bytes"))
 }
 
@@ -242,9 +245,7 @@ pub unsafe extern "C" fn remat_arena_stats(session: i64, figures: *mut Allocatio
             None => return 0,
         },
         Err(_) => {
-            sessions
-                .iter()
-                .for_each(|session| sum.add(&session.figures()));
+            sessions.iter().for_each(|session| sum.add(&session.figures()));
             (sum.reserved_bytes, sum.most_reserved_bytes) = Limit::of_process().reserved();
         }
     }
@@ -328,6 +329,11 @@ mod tests {
         ] {
             assert!(
                 limit(Some(wrong), None).is_err_and(|why| why.contains("is not a number of bytes")),
+                "{wrong}"
+            );
+            let resident = number_of_bytes("remat.weights.resident", wrong);
+            assert!(
+                resident.is_err_and(|why| why.contains("remat.weights.resident: `")),
                 "{wrong}"
             );
         }

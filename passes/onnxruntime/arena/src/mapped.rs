@@ -80,7 +80,11 @@ impl Presence {
     /// Whether a page at these addresses is there, of the first ones.
     pub(crate) fn any(&self, addresses: &Range<usize>) -> bool {
         let first = addresses.start / self.page_bytes;
-        let count = addresses.end.div_ceil(self.page_bytes).saturating_sub(first).min(MOST_PAGES);
+        let count = addresses
+            .end
+            .div_ceil(self.page_bytes)
+            .saturating_sub(first)
+            .min(MOST_PAGES);
         let mut bytes = [0u8; PAGES * 8];
         (0..count).step_by(PAGES).any(|from| {
             let part = &mut bytes[..PAGES.min(count - from) * 8];

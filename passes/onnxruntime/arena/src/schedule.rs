@@ -25,7 +25,10 @@ impl Schedule {
         let total = distinct.iter().fold(0, |sum: u64, one| sum.saturating_add(one.bytes));
         let mut sizes: Vec<u64> = distinct.iter().map(|one| one.bytes).collect();
         sizes.sort_unstable_by_key(|&bytes| std::cmp::Reverse(bytes));
-        let window = sizes.iter().take(2).fold(0, |sum: u64, &bytes| sum.saturating_add(bytes));
+        let window = sizes
+            .iter()
+            .take(2)
+            .fold(0, |sum: u64, &bytes| sum.saturating_add(bytes));
         let mut left = match total <= budget {
             true => budget,
             false => budget.saturating_sub(window),
@@ -105,7 +108,11 @@ impl Window {
         }
         let next = self.held.back().map_or(place, |last| last + 1);
         self.fill(schedule, next, &mut step);
-        let held: BTreeSet<WeightUse> = self.held.iter().filter_map(|&at| schedule.streamed.get(at).copied()).collect();
+        let held: BTreeSet<WeightUse> = self
+            .held
+            .iter()
+            .filter_map(|&at| schedule.streamed.get(at).copied())
+            .collect();
         // What was there already is not asked for again.
         step.ask.retain(|one| !gone.contains(one));
         gone.retain(|one| !held.contains(one));
@@ -142,7 +149,10 @@ mod tests {
         let mut offset = 0;
         let one = |&bytes: &u64| {
             offset += bytes;
-            WeightUse { offset: offset - bytes, bytes }
+            WeightUse {
+                offset: offset - bytes,
+                bytes,
+            }
         };
         sizes.iter().map(one).collect()
     }
@@ -159,13 +169,19 @@ mod tests {
         let mut window = Window::default();
         assert_eq!(window.start(&schedule).ask, uses[1..3]);
         assert_eq!(window.reads(&schedule, 0), Step::default());
-        let step = Step { drop: vec![uses[1]], ask: vec![uses[3]] };
+        let step = Step {
+            drop: vec![uses[1]],
+            ask: vec![uses[3]],
+        };
         assert_eq!(window.reads(&schedule, 1), step);
         // The last of a run is followed by the first of the next one.
         for place in 2..6 {
             window.reads(&schedule, place);
         }
-        let step = Step { drop: vec![uses[6]], ask: vec![uses[1]] };
+        let step = Step {
+            drop: vec![uses[6]],
+            ask: vec![uses[1]],
+        };
         assert_eq!(window.reads(&schedule, 6), step);
     }
 
@@ -183,8 +199,20 @@ mod tests {
         assert_eq!(schedule.kept(), []);
         let mut window = Window::default();
         assert_eq!(window.start(&schedule).ask, uses[..1]);
-        assert_eq!(window.reads(&schedule, 1), Step { drop: vec![uses[0]], ask: vec![uses[1]] });
-        assert_eq!(window.reads(&schedule, 2), Step { drop: vec![uses[1]], ask: vec![uses[2], uses[0]] });
+        assert_eq!(
+            window.reads(&schedule, 1),
+            Step {
+                drop: vec![uses[0]],
+                ask: vec![uses[1]]
+            }
+        );
+        assert_eq!(
+            window.reads(&schedule, 2),
+            Step {
+                drop: vec![uses[1]],
+                ask: vec![uses[2], uses[0]]
+            }
+        );
     }
 
     proptest! {

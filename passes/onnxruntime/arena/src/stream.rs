@@ -103,6 +103,9 @@ impl Stream {
             stuck: BTreeSet::new(),
         };
         reader.begin();
+        if self.schedule.streamed().is_empty() {
+            return None;
+        }
         let named = std::thread::Builder::new().name("remat-weights".to_owned());
         let started = named.spawn(move || reader.follow());
         Some(started.ok()?.thread().clone())
@@ -167,10 +170,12 @@ impl Reader {
         let count = streamed.len();
         let now = self.at.and_then(|at| streamed.get(at)).copied();
         let next = self.at.map_or(0, |at| at + 1);
-        let found = (0..LOOKS.min(count)).map(|ahead| (next + ahead) % count).find(|&place| {
-            let part = streamed[place];
-            Some(part) != now && self.is_read(&part)
-        });
+        let found = (0..LOOKS.min(count))
+            .map(|ahead| (next + ahead) % count)
+            .find(|&place| {
+                let part = streamed[place];
+                Some(part) != now && self.is_read(&part)
+            });
         let Some(place) = found else { return false };
         self.at = Some(place);
         if place < next {

@@ -63,10 +63,13 @@ fn protect(mapping: &Mapping, protection: c_int) {
 pub(crate) fn begin(file: &Path) {
     end();
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let mut found = mappings(&file);
-    found.sort_unstable_by_key(|mapping| mapping.addresses.start);
+    // They stand in the order of their addresses.
+    let found = mappings(&file);
     let table: &Table = Box::leak(Box::new(Table {
-        mappings: found.into_iter().map(|mapping| (mapping, AtomicBool::new(true))).collect(),
+        mappings: found
+            .into_iter()
+            .map(|mapping| (mapping, AtomicBool::new(true)))
+            .collect(),
         log: (0..MOST).map(|_| AtomicU32::new(0)).collect(),
         count: AtomicUsize::new(0),
     }));
@@ -97,14 +100,20 @@ pub(crate) fn end() -> Vec<WeightUse> {
     let Some(table) = (unsafe { TABLE.load(Ordering::Acquire).as_ref() }) else {
         return Vec::new();
     };
-    table.mappings.iter().for_each(|(mapping, _)| protect(mapping, mapping.protection));
+    table
+        .mappings
+        .iter()
+        .for_each(|(mapping, _)| protect(mapping, mapping.protection));
     // SAFETY: this is what the function gave when the handler was set.
     unsafe { sigaction(SIGSEGV, &raw const before, null_mut()) };
     let count = table.count.load(Ordering::Acquire).min(MOST);
     let one = |place: &AtomicU32| {
         let (mapping, _) = table.mappings.get(place.load(Ordering::Acquire) as usize)?;
         let bytes = mapping.addresses.len() as u64;
-        Some(WeightUse { offset: mapping.offset, bytes })
+        Some(WeightUse {
+            offset: mapping.offset,
+            bytes,
+        })
     };
     table.log[..count].iter().filter_map(one).collect()
 }
@@ -123,7 +132,9 @@ unsafe extern "C" fn on_access(_signal: c_int, info: *const u8, _context: *mut c
 impl Table {
     /// Opens the mapping at an address, and notes the access; whether there is one.
     fn opens(&self, address: usize) -> bool {
-        let place = self.mappings.partition_point(|(mapping, _)| mapping.addresses.end <= address);
+        let place = self
+            .mappings
+            .partition_point(|(mapping, _)| mapping.addresses.end <= address);
         let Some((mapping, is_closed)) = self.mappings.get(place) else {
             return false;
         };
@@ -151,5 +162,65 @@ impl Table {
             is_closed.store(true, Ordering::Release);
             protect(mapping, 0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    /// Bytes of a part: a multiple of every size of pages.
+    const PART: usize = 1 << 16;
+
+    // SAFETY: the C library of every Linux has this function, with this signature.
+    unsafe extern "C" {
+        fn mmap(
+            at: *mut c_void,
+            bytes: usize,
+            may: c_int,
+            flags: c_int,
+            file: c_int,
+            offset: std::ffi::c_long,
+        ) -> *mut c_void;
+    }
+
+    #[test]
+    fn accesses_are_noted_in_their_order_and_again_after_many_others() {
+        const PARTS: usize = OPEN + 2;
+        let path = std::env::temp_dir().join(format!("remat-touches-{}", std::process::id()));
+        let content: Vec<u8> = (0..PARTS * PART)
+            .map(|at| u8::try_from(at / PART).unwrap_or(0))
+            .collect();
+        std::fs::write(&path, content).expect("there is space");
+        let file = File::open(&path).expect("it is there");
+        let parts: Vec<*const u8> = (0..PARTS)
+            .map(|part| {
+                let offset = i64::try_from(part * PART).expect("it is small");
+                // SAFETY: a new private mapping of a file that is open.
+                unsafe { mmap(null_mut(), PART, 3, 2, file.as_raw_fd(), offset) }
+                    .cast::<u8>()
+                    .cast_const()
+            })
+            .collect();
+        // The kernel joins mappings that follow each other in memory and file alike; here each part lies below the one before.
+        begin(&path);
+        let order: Vec<usize> = (0..PARTS).rev().chain([PARTS - 1, PARTS - 1]).collect();
+        for &part in &order {
+            // SAFETY: the mapping has so many bytes, and the handler opens it.
+            let read = unsafe { parts[part].add(PART / 2).read_volatile() };
+            assert_eq!(usize::from(read), part);
+        }
+        let noted: Vec<usize> = end()
+            .iter()
+            .map(|part| usize::try_from(part.offset).unwrap_or(0) / PART)
+            .collect();
+        assert_eq!(noted, order[..=PARTS]);
+        assert_eq!(end(), []);
+        // SAFETY: as above.
+        parts.iter().for_each(|&part| _ = unsafe { part.read_volatile() });
+        std::fs::remove_file(&path).expect("it is there");
     }
 }

@@ -69,7 +69,10 @@ impl PlannedWeights {
         while let Some(text) = lines.after("use ") {
             uses.push(one(lines, text)?);
             if uses.len() > MOST_USES {
-                return Err(lines.wrong(&format!("{} uses of weights; there are at most {MOST_USES}", uses.len())));
+                return Err(lines.wrong(&format!(
+                    "{} uses of weights; there are at most {MOST_USES}",
+                    uses.len()
+                )));
             }
         }
         if uses.is_empty() {
@@ -130,7 +133,11 @@ mod tests {
             (7, "weights w\nuse 0\n", "expected `use OFFSET BYTES`"),
             (7, "weights w\nuse 0 0\n", "a use of 0 bytes"),
             (7, "weights w\nuse x 1\n", "offset: `x`"),
-            (8, "weights w\nuse 0 1\nuse 1 99999999999999999\n", "bytes: `99999999999999999`"),
+            (
+                8,
+                "weights w\nuse 0 1\nuse 1 99999999999999999\n",
+                "bytes: `99999999999999999`",
+            ),
             (8, "weights w\nuse 0 1\nweights v\nuse 0 1\n", "expected `plan"),
             (6, "use 0 1\n", "expected `plan"),
         ];

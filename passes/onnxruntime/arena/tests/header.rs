@@ -36,7 +36,11 @@ fn compile(source: &Path, arguments: &[&Path]) {
 fn fields_in_c() -> Vec<String> {
     let (own, _) = folders();
     let header = std::fs::read_to_string(own.join("c/remat_arena.h")).expect("it is there");
-    let fields = header.lines().filter_map(|line| line.trim().strip_prefix("uint64_t "));
+    let (_, body) = header
+        .split_once("typedef struct remat_arena_figures {")
+        .expect("it is there");
+    let (body, _) = body.split_once("} remat_arena_figures;").expect("it is there");
+    let fields = body.lines().filter_map(|line| line.trim().strip_prefix("uint64_t "));
     let fields = fields.filter_map(|field| Some(field.split_once(';')?.0.to_owned()));
     fields.filter(|field| !field.contains('(')).collect()
 }

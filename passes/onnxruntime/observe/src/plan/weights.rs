@@ -39,7 +39,10 @@ mod tests {
             dims: BTreeMap::new(),
             inputs: Vec::new(),
             runs: Vec::new(),
-            weights: offsets.iter().map(|&offset| RecordedWeight { offset, bytes: 8 }).collect(),
+            weights: offsets
+                .iter()
+                .map(|&offset| RecordedWeight { offset, bytes: 8 })
+                .collect(),
         };
         Recordings {
             threads: 1,
@@ -52,7 +55,10 @@ mod tests {
         let file = Path::new("folder/w.data");
         let uses = |shapes: &[&[u64]]| {
             let planned = planned(file, &[recordings(shapes), recordings(&shapes[..1])])?;
-            Some((planned.file, planned.uses.iter().map(|part| part.offset).collect::<Vec<_>>()))
+            Some((
+                planned.file,
+                planned.uses.iter().map(|part| part.offset).collect::<Vec<_>>(),
+            ))
         };
         assert_eq!(uses(&[&[8, 0], &[0, 8]]), Some(("w.data".to_owned(), vec![8, 0])));
         assert_eq!(uses(&[&[8, 0], &[8]]), None);
