@@ -171,6 +171,32 @@ def test_weights_of_four_times_the_room_that_they_have_run(form, tmp_path):
     assert ended.status == 0, (ended.status, ended.err, limit)
 
 
+def test_weights_without_room_are_read_ahead_and_dropped_in_every_run(environment, form, network, tmp_path):
+    """The limit has room for half of the weights: the others go through a window."""
+    weights = 4 * LAYERS * WIDTH * WIDTH
+    folder, limit = tmp_path / "form", sum(process_lab.promise(form[0], "c")) - weights // 2
+    line = [network, "-o", folder, "--process", "--dim", "b=1", "--memory", limit, "--program", "c", "--format", "json"]
+    report = json.loads(environment.run("remat-opt", *line, *wheel.LIMITS))
+    resident = report["form"]["resident_weights_bytes"]
+    assert abs(resident - weights // 2) < weights // 8
+    assert f"resident {resident}\n" in (folder / "process.remat").read_text()
+    code = START + """
+session = remat_opt.session(sys.argv[1], options)
+is_same = all(numpy.array_equal(session.run(None, given)[0], stock[0]) for _ in range(4))
+told = session.memory()
+print(json.dumps([is_same, told.weights_asked_bytes, told.weights_dropped_bytes]))"""
+    is_same, asked, dropped = environment.python(code, folder, network)
+    assert is_same
+    assert asked > dropped > 0
+    program = process_lab.built(HERE / "process.c", tmp_path)
+    if (why := cgroup.why_not()) is not None:
+        pytest.skip(why)
+    kept = [cgroup.run(1 << 30, [program, path, RUNS, "x", "y", WIDTH], 1 << 40) for path in (form[0], folder)]
+    assert kept[0].out == kept[1].out
+    held = cgroup.run(limit, [program, folder, RUNS, "x", "y", WIDTH], process_lab.most_read(folder, RUNS))
+    assert (held.status, held.out) == (0, kept[0].out), held.err
+
+
 def test_eight_sessions_share_the_mapped_weights(environment, form):
     """The kernel counts pages in shares of those that map them."""
     code = """

@@ -26,6 +26,7 @@ typedef struct remat_process {
     char plan[REMAT_PROCESS_PATH];    /* its plan of memory; empty without one */
     char library[REMAT_PROCESS_PATH]; /* the library that follows it */
     int level;                        /* its graph optimization level, a GraphOptimizationLevel */
+    uint64_t resident_weights_bytes;  /* so many bytes of the weights stay in memory; 0: all of them */
     int is_portable;                  /* 1: the portable model, because of `why` */
     uint64_t must_be_there_bytes;     /* what the process takes: memory that no page can be dropped of */
     uint64_t may_be_dropped_bytes;    /* and pages of files */
@@ -148,6 +149,8 @@ static inline int remat_process_find(const char *folder, const char *version, re
             found->is_portable = remat_process_differs(line + 10, found->why);
         } else if (words >= 2 && (strcmp(key, "level") == 0 || strcmp(key, "portable-level") == 0)) {
             snprintf(levels[is_portable], sizeof levels[0], "%.31s", word);
+        } else if (strcmp(key, "resident") == 0) {
+            found->resident_weights_bytes = strtoull(word, NULL, 10);
         } else if (words == 4 && strcmp(key, "promise") == 0 && strcmp(word, "c") == 0) {
             found->must_be_there_bytes = bytes;
             found->may_be_dropped_bytes = others;
@@ -164,6 +167,9 @@ static inline int remat_process_find(const char *folder, const char *version, re
     }
     fclose(file);
     chosen = found->is_portable;
+    if (chosen) {
+        found->resident_weights_bytes = 0; /* the order in which the portable model reads its weights is not known */
+    }
     found->level = remat_process_level(levels[chosen]);
     if (remat_process_path(found->model, folder, models[chosen], "") != 0 || remat_process_path(found->plan, folder, models[chosen], ".arena") != 0 ||
         remat_process_path(found->library, folder, "libremat_arena.so", "") != 0) {
@@ -188,6 +194,11 @@ static inline OrtStatusPtr remat_process_set(const OrtApi *api, OrtSessionOption
     }
     /* First the plan, then the library, which reads the entries. */
     status = api->AddSessionConfigEntry(options, "remat.arena.plan", process->plan);
+    if (status == NULL && process->resident_weights_bytes != 0) {
+        char bytes[24];
+        snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)process->resident_weights_bytes);
+        status = api->AddSessionConfigEntry(options, "remat.weights.resident", bytes);
+    }
     return status != NULL ? status : api->RegisterCustomOpsLibrary_V2(options, process->library);
 }
 #endif

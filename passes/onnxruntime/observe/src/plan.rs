@@ -406,6 +406,7 @@ impl Planner<'_> {
                 .inferred
                 .among(&plans, lasting, &samples.ranges, self.request.dims),
             bounded_buffers: buffers.iter().filter(|buffer| !buffer.is_exact).count(),
+            weight_uses: file.weights.as_ref().map_or(0, |weights| weights.uses.len()),
             recorded_shapes: recordings.first().map_or(0, |all| all.shapes.len()),
             compared_shapes: compared.compared.len(),
             missed_buffers: compared.planned.map_or(0, |figures| figures.missed + figures.refused),

@@ -23,6 +23,8 @@ class Chosen:
     """Its graph optimization level."""
     portable: pathlib.Path
     """The model whose ops are those of the original."""
+    resident: str | None
+    """So many bytes of its weights stay in memory; all of them without a number."""
     why_portable: str | None
     """Why it is the portable one, if it is."""
 
@@ -42,7 +44,9 @@ def choose(folder: pathlib.Path, version: str) -> Chosen:
             raise ModelError(f"`{folder}` is incomplete: `{name}` is not the file of {size} bytes that was written")
     why = _why_portable(lines, version)
     kind, level = ("model", "level") if why is None else ("portable", "portable-level")
-    return Chosen(folder / _first(lines, kind), _first(lines, level), folder / _first(lines, "portable"), why)
+    # The order in which the portable model reads its weights is not known.
+    resident = _first(lines, "resident") if why is None and "resident" in lines else None
+    return Chosen(folder / _first(lines, kind), _first(lines, level), folder / _first(lines, "portable"), resident, why)
 
 
 def _lines(folder: pathlib.Path) -> dict[str, list[str]]:

@@ -57,7 +57,8 @@ def session(
 
     Of a loadable form (`remat-opt model.onnx -o DIR --process`) the optimized model is taken where this version of ONNX
     Runtime and this processor are those that it was made for, with its weights mapped. Elsewhere a warning says why not,
-    and the portable model that lies beside it is taken.
+    and the portable model that lies beside it is taken. A form that was made for a limit without room for all weights
+    keeps some of them in memory, and reads the others ahead in every run (`remat.weights.resident`, bytes).
 
     Args:
         path: The model, or the folder of a loadable form.
@@ -85,6 +86,8 @@ def session(
         if chosen.why_portable is not None:
             warnings.warn(f"`{model}`: the portable model is taken, because {chosen.why_portable}", stacklevel=2)
         options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, _LEVELS[chosen.level])
+        if chosen.resident is not None:
+            options.add_session_config_entry("remat.weights.resident", chosen.resident)
         model, proved = chosen.model, chosen.portable
     plan = model.with_name(f"{model.name}.arena")
     obeyed = _obey(options, plan, model.with_name(_LIBRARY), memory) if plan.exists() else None

@@ -42,6 +42,9 @@ pub struct ArenaPlanned {
     pub inferred_buffers: usize,
     /// Buffers of which only a bound of their size is known.
     pub bounded_buffers: usize,
+    /// Weights that the plan has in the order in which runs read them; none where that is not known.
+    #[serde(skip)]
+    pub weight_uses: usize,
     /// Shapes that were recorded.
     pub recorded_shapes: usize,
     /// Shapes with which the file was run with the plan and the original without: all outputs had the same bits.

@@ -74,6 +74,15 @@ impl ProcessLimit {
         promise.must_be_there_bytes + promise.may_be_dropped_bytes.min(WINDOW)
     }
 
+    /// The mapped weights that stay in memory within the limit, beside all else of the process: at least a window. `None` where all of them stay.
+    #[must_use]
+    pub fn resident_weights(&self, ledgers: &Ledgers) -> Option<u64> {
+        let weights = ledgers.packed_weights_bytes + ledgers.mapped_weights_bytes;
+        let others = ledgers.promise(self.program).bytes() - weights;
+        let left = self.bytes.saturating_sub(others).max(WINDOW);
+        (left < weights).then_some(left)
+    }
+
     /// The bytes that runs may take, outputs apart, beside the other ledgers: with all code in memory and a window of mapped weights if that is
     /// `enough`, else with a window of both. None where the others take more than the limit.
     #[must_use]
@@ -138,6 +147,18 @@ mod tests {
             "loading has no room"
         );
         assert_eq!(limit(MIB).judge(&ledgers()).forbidden_by, Some("program"));
+    }
+
+    #[test]
+    fn mapped_weights_stay_as_far_as_the_limit_has_room() {
+        let whole = ledgers().promise(Program::C).bytes();
+        let resident = |bytes| {
+            let program = Program::C;
+            ProcessLimit { bytes, program }.resident_weights(&ledgers())
+        };
+        assert_eq!(resident(whole), None);
+        assert_eq!(resident(whole - MIB), Some(399 * MIB));
+        assert_eq!(resident(whole - 390 * MIB), Some(WINDOW));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! portable portable.onnx 52011 blake3:..      the model for other versions and processors
 //! portable-level all                          its graph optimization level
 //! file weights.data 98062336 blake3:..        what else has to be there
+//! resident 62914560                           bytes of the weights that stay in memory; only where not all of them do
 //! promise python 61865984 74448896            what a process takes: bytes that must be there, and that may be dropped
 //! ```
 //!
@@ -36,6 +37,7 @@ pub(super) struct Manifest {
     pub(super) portable: Listed,
     pub(super) portable_level: String,
     pub(super) files: Vec<Listed>,
+    pub(super) resident: Option<u64>,
     pub(super) promises: Vec<Promise>,
 }
 
@@ -78,6 +80,9 @@ impl fmt::Display for Manifest {
         writeln!(f, "portable-level {}", self.portable_level)?;
         for file in &self.files {
             writeln!(f, "file {file}")?;
+        }
+        if let Some(bytes) = self.resident {
+            writeln!(f, "resident {bytes}")?;
         }
         for promise in &self.promises {
             let Promise {

@@ -68,6 +68,10 @@ pub struct ProcessWritten {
     /// Bytes of weights that lie there a second time, plain: the runtime packs each weight again when it loads the file, and takes the packed bytes
     /// only where both are equal.
     pub plain_copies_bytes: u64,
+    /// So many bytes of the weights stay in memory between and in runs, where a limit has no room for all: the library reads the others ahead and
+    /// drops them. Absent where all stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resident_weights_bytes: Option<u64>,
     /// The plan of the memory of its runs; absent where they follow none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arena_plan: Option<ArenaPlanned>,
@@ -85,6 +89,8 @@ pub struct ProcessRequest<'a> {
     pub original_weights: WeightBytes,
     /// Files of weights that the original maps.
     pub original_data: BTreeSet<PathBuf>,
+    /// The limit of the whole process, if it has one.
+    pub limit: Option<ProcessLimit>,
 }
 
 impl ProcessWritten {
@@ -119,7 +125,7 @@ pub fn write_process(
             level: OptimizationLevel::Off,
             original_level: request.level,
             mapped_bytes: laid_out.packed_bytes + laid_out.plain_bytes,
-            weights: None,
+            weights: Some(&folder.join(WEIGHTS)),
             library: None,
             ..request.clone()
         },
@@ -150,6 +156,8 @@ pub fn write_process(
     let predicted = Ledgers::predicted(laid_out.nodes as u64, weights, run);
     let measured = Ledgers::measured(&ours, weights);
     let promised = measured.promised(&predicted);
+    let streams = planned.as_ref().is_some_and(|planned| planned.weight_uses > 0);
+    let limit = wanted.limit.filter(|_| streams);
     let found = ProcessWritten {
         folder: folder.to_owned(),
         original: Ledgers::measured(&original, wanted.original_weights),
@@ -158,10 +166,11 @@ pub fn write_process(
         promises: Program::ALL.map(|program| promised.promise(program)).to_vec(),
         time_ratio: ours.median_ns as f64 / original.median_ns.max(1) as f64,
         plain_copies_bytes: laid_out.loading_bytes,
+        resident_weights_bytes: limit.and_then(|limit| limit.resident_weights(&promised)),
         arena_plan: planned,
         no_arena_plan: why,
     };
-    write_manifest(request, host, folder, &found.promises)?;
+    write_manifest(request, host, folder, &found)?;
     Ok(found)
 }
 
@@ -312,7 +321,7 @@ fn write_manifest(
     request: &ArenaPlanRequest<'_>,
     host: &Host,
     folder: &Path,
-    promises: &[Promise],
+    found: &ProcessWritten,
 ) -> Result<(), ArenaPlanError> {
     let processor = processor::this().ok_or_else(|| ArenaPlanError::File {
         path: "/proc/cpuinfo".into(),
@@ -338,7 +347,8 @@ fn write_manifest(
         portable: Listed::of(request.model)?,
         portable_level: request.level.to_string(),
         files: files?,
-        promises: promises.to_vec(),
+        resident: found.resident_weights_bytes,
+        promises: found.promises.clone(),
     };
     let path = folder.join(MANIFEST);
     remat_files::write(&path, manifest.to_string()).map_err(|error| unwritten(&path, &error))

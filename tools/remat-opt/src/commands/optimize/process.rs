@@ -44,6 +44,7 @@ pub(super) fn write(
         plan: arena_request(args, job, &inferred, expected),
         original_weights: ledgers::weights_of(original),
         original_data: ledgers::data_of(original),
+        limit: args.whole.limit(),
     };
     let mut written = write_process(&request, host, control).map_err(DeployError::from)?;
     written.moved_to(folder.place());
@@ -114,6 +115,14 @@ pub(super) fn lines(written: &ProcessWritten, within: Option<&ProcessWithin>) ->
             figures(Program::Python, |one| one.must_be_there_bytes)
         ),
     ];
+    let weights = written.measured.packed_weights_bytes + written.measured.mapped_weights_bytes;
+    lines.extend(written.resident_weights_bytes.map(|resident| {
+        format!(
+            "{} of {} of weights stay in memory: the others are read ahead in every run, and dropped",
+            bytes(resident),
+            bytes(weights)
+        )
+    }));
     lines.extend(within.map(limit_line));
     lines
 }
