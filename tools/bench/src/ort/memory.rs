@@ -71,6 +71,7 @@ impl Memory {
             level,
             original_level: level,
             mapped_bytes: 0,
+            weights: None,
             dims: &load.dims,
             ranges: &Ranges::default(),
             frequent: &[],
