@@ -5,12 +5,12 @@
 //! the largest shape, and one box is all. Else the boxes that need most are halved, which makes intervals tighter.
 
 use crate::formula::{Derived, Formula, intervals, values};
+use crate::lines::MOST_BYTES;
 use crate::need::{Need, bytes};
 #[cfg(not(arena_library))]
 use crate::parts::Proof;
 use crate::parts::{Bound, Part, parts};
 use crate::placement::{Layout, Placed};
-use crate::plan::MOST_BYTES;
 
 /// Most boxes of a plan, and most pairs of buffers that are looked at for all of them.
 const MOST_BOXES: usize = 64;

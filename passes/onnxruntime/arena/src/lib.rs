@@ -8,6 +8,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `plan` | plans as text: read and written |
+//! | `lines` | what stands in lines of that |
 //! | `need` | bytes of buffers and of runs |
 //! | `placement` | offsets for given sizes |
 //! | `ceiling` | what runs of any sizes within ranges need at most |
@@ -81,6 +82,7 @@ mod limit;
 mod limit_tests;
 #[cfg(test)]
 mod limited_tests;
+mod lines;
 mod need;
 mod pages;
 mod placement;
@@ -142,7 +144,8 @@ pub use entry::{
     RegisterCustomOps, remat_arena_events, remat_arena_stats, remat_arena_trim, remat_arena_weights,
     remat_arena_weights_begin,
 };
-pub use plan::{ALIGNMENT, ArenaPlan, ArenaPlanFile, MOST_FILE_BYTES, PlanFileError, PlannedBuffer, THREADS};
+pub use lines::PlanFileError;
+pub use plan::{ALIGNMENT, ArenaPlan, ArenaPlanFile, MOST_FILE_BYTES, PlannedBuffer, THREADS};
 pub use plans::{Plans, Shape};
 #[cfg(target_os = "linux")]
 pub use session::RecordedEvent;

@@ -1,6 +1,6 @@
 //! Bytes of buffers and of runs.
 
-use crate::plan::MOST_BYTES;
+use crate::lines::MOST_BYTES;
 
 /// Bytes that a run needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

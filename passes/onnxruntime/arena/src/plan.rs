@@ -24,6 +24,7 @@
 use std::fmt;
 
 use crate::formula::{Derived, Formula, MOST_VARIABLES, OpenDim};
+use crate::lines::{Lines, MOST_BYTES, PlanFileError};
 use crate::uses::PlannedWeights;
 
 /// Every offset is a multiple of this: what the kernels of the runtime expect of an allocation.
@@ -37,8 +38,6 @@ pub const THREADS: &str = "intra_op_num_threads";
 
 /// What a file begins with.
 const HEADER: &str = "remat-arena 2";
-/// The largest block, and the largest size of a dimension.
-pub(crate) const MOST_BYTES: u64 = 1 << 44;
 /// Most orders of a plan.
 const MOST_ORDERS: u64 = 16;
 /// Most open dimensions.
@@ -92,23 +91,6 @@ pub struct PlannedBuffer {
     /// Whether it is still live when the run ends.
     pub is_output: bool,
 }
-
-/// What is wrong with a file of plans.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PlanFileError {
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong with it.
-    pub why: String,
-}
-
-impl fmt::Display for PlanFileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.why)
-    }
-}
-
-impl std::error::Error for PlanFileError {}
 
 impl fmt::Display for ArenaPlanFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -175,11 +157,7 @@ impl ArenaPlanFile {
     /// # Errors
     /// [`PlanFileError`] with the first line that is not as it should be.
     pub fn parse(text: &str) -> Result<Self, PlanFileError> {
-        let mut lines = Lines {
-            lines: text.lines(),
-            number: 0,
-            variables: 0,
-        };
+        let mut lines = Lines::of(text);
         if lines.next()? != HEADER {
             return Err(lines.wrong(&format!("expected `{HEADER}`")));
         }
@@ -238,7 +216,7 @@ impl ArenaPlan {
         let mut buffers: Vec<PlannedBuffer> = Vec::new();
         for _ in 0..count {
             let line = lines.next()?;
-            let buffer = lines.buffer(line, orders)?;
+            let buffer = PlannedBuffer::parse(lines, line, orders)?;
             if buffers.last().is_some_and(|before| before.first >= buffer.first) {
                 return Err(lines.wrong("its first time is not after that of the buffer before"));
             }
@@ -254,147 +232,40 @@ impl ArenaPlan {
     }
 }
 
-/// The lines that are left.
-pub(crate) struct Lines<'t> {
-    lines: std::str::Lines<'t>,
-    /// Of the line that was read last.
-    number: usize,
-    /// How many variables formulas may have.
-    variables: usize,
-}
-
-impl<'t> Lines<'t> {
-    pub(crate) fn wrong(&self, why: &str) -> PlanFileError {
-        PlanFileError {
-            line: self.number,
-            why: why.to_owned(),
-        }
-    }
-
-    fn is_at_end(&self) -> bool {
-        self.lines.clone().next().is_none()
-    }
-
-    /// What follows a word with which the next line begins; that line is read then.
-    pub(crate) fn after(&mut self, word: &str) -> Option<&'t str> {
-        let rest = self.lines.clone().next()?.strip_prefix(word)?;
-        self.next().ok()?;
-        Some(rest)
-    }
-
-    fn next(&mut self) -> Result<&'t str, PlanFileError> {
-        self.number += 1;
-        self.lines.next().ok_or_else(|| self.wrong("the file ends too early"))
-    }
-
-    fn field(&mut self, key: &str) -> Result<String, PlanFileError> {
-        let value = self.next()?.strip_prefix(key).and_then(|rest| rest.strip_prefix(' '));
-        let value = value.filter(|value| !value.is_empty() && !value.contains(char::is_control));
-        value
-            .map(str::to_owned)
-            .ok_or_else(|| self.wrong(&format!("expected `{key} ..`")))
-    }
-
-    pub(crate) fn number(&self, text: &str, what: &str, most: u64) -> Result<u64, PlanFileError> {
-        let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let value = text.parse().ok().filter(|&value: &u64| is_plain && value <= most);
-        value.ok_or_else(|| self.wrong(&format!("{what}: `{text}` is not a number from 0 to {most}")))
-    }
-
-    fn formula(&self, text: &str) -> Result<Formula, PlanFileError> {
-        Formula::parse(text, self.variables).ok_or_else(|| {
-            self.wrong(&format!(
-                "`{text}` is not a formula in {} variables such as `4*d0^2+64`",
-                self.variables
-            ))
-        })
-    }
-
-    fn dim(&self, text: &str) -> Result<OpenDim, PlanFileError> {
-        let [least, most, name] = text.splitn(3, ' ').collect::<Vec<_>>()[..] else {
-            return Err(self.wrong("expected `dim LEAST MOST NAME`"));
-        };
-        let (least, most) = (
-            self.number(least, "size", MOST_BYTES)?,
-            self.number(most, "size", MOST_BYTES)?,
-        );
-        if least > most {
-            return Err(self.wrong(&format!("from {least} to {most} there is no size")));
-        }
-        if name.contains(char::is_control) {
-            return Err(self.wrong("expected `dim LEAST MOST NAME`"));
-        }
-        Ok(OpenDim {
-            name: name.to_owned(),
-            least,
-            most,
-        })
-    }
-
-    fn derived(&self, text: &str) -> Result<Derived, PlanFileError> {
-        let fields: Vec<&str> = text.split(' ').collect();
-        match fields[..] {
-            ["floor", of, by] => {
-                let by = u32::try_from(self.number(by, "divisor", u32::MAX.into())?).unwrap_or(0);
-                if by == 0 {
-                    return Err(self.wrong("a quotient by 0"));
-                }
-                Ok(Derived::Quotient(self.formula(of)?, by))
-            }
-            ["max", one, other] => Ok(Derived::Max(self.formula(one)?, self.formula(other)?)),
-            ["min", one, other] => Ok(Derived::Min(self.formula(one)?, self.formula(other)?)),
-            _ => {
-                Err(self
-                    .wrong("expected `let floor FORMULA N`, `let max FORMULA FORMULA` or `let min FORMULA FORMULA`"))
-            }
-        }
-    }
-
-    fn input(&self, text: &str) -> Result<(String, Vec<Formula>), PlanFileError> {
-        let named = text
-            .split_once(' ')
-            .filter(|(_, name)| !name.contains(char::is_control));
-        let (shape, name) = named.ok_or_else(|| self.wrong("expected `input SHAPE NAME`"))?;
-        if shape == "-" {
-            return Ok((name.to_owned(), Vec::new()));
-        }
-        let dims: Result<Vec<Formula>, PlanFileError> = shape.split(',').map(|dim| self.formula(dim)).collect();
-        Ok((name.to_owned(), dims?))
-    }
-
-    fn buffer(&self, line: &str, orders: u64) -> Result<PlannedBuffer, PlanFileError> {
+impl PlannedBuffer {
+    fn parse(lines: &Lines<'_>, line: &str, orders: u64) -> Result<Self, PlanFileError> {
         let fields: Vec<&str> = line.split(' ').collect();
         let (size, first, last, ranks, is_output) = match fields[..] {
             [size, first, last, ranks] => (size, first, last, ranks, false),
             [size, first, last, ranks, "output"] => (size, first, last, ranks, true),
-            _ => return Err(self.wrong("expected `SIZE FIRST LAST RANK` and perhaps `output`")),
+            _ => return Err(lines.wrong("expected `SIZE FIRST LAST RANK` and perhaps `output`")),
         };
         let (size, is_exact) = size.strip_prefix("<=").map_or((size, true), |size| (size, false));
-        let size = self.formula(size)?;
+        let size = lines.formula(size)?;
         if size
             .as_constant()
             .is_some_and(|bytes| !(1..=MOST_BYTES.cast_signed()).contains(&bytes))
         {
-            return Err(self.wrong(&format!("a buffer of {size} bytes")));
+            return Err(lines.wrong(&format!("a buffer of {size} bytes")));
         }
-        let first = self.number(first, "first time", u64::MAX)?;
-        let last = self.number(last, "last time", u64::MAX)?;
+        let first = lines.number(first, "first time", u64::MAX)?;
+        let last = lines.number(last, "last time", u64::MAX)?;
         if first >= last {
-            return Err(self.wrong("its last time is not after its first one"));
+            return Err(lines.wrong("its last time is not after its first one"));
         }
         let ranks = match ranks {
             "heap" => None,
             ranks => Some(
                 ranks
                     .split(',')
-                    .map(|rank| self.rank(rank))
+                    .map(|rank| rank_of(lines, rank))
                     .collect::<Result<Vec<u32>, _>>()?,
             ),
         };
         if let Some(ranks) = ranks.as_ref().filter(|ranks| ranks.len() as u64 != orders) {
-            return Err(self.wrong(&format!("{} ranks, and there are {orders} orders", ranks.len())));
+            return Err(lines.wrong(&format!("{} ranks, and there are {orders} orders", ranks.len())));
         }
-        Ok(PlannedBuffer {
+        Ok(Self {
             size,
             is_exact,
             first,
@@ -403,10 +274,10 @@ impl<'t> Lines<'t> {
             is_output,
         })
     }
+}
 
-    fn rank(&self, text: &str) -> Result<u32, PlanFileError> {
-        Ok(u32::try_from(self.number(text, "rank", u32::MAX.into())?).unwrap_or(u32::MAX))
-    }
+fn rank_of(lines: &Lines<'_>, text: &str) -> Result<u32, PlanFileError> {
+    Ok(u32::try_from(lines.number(text, "rank", u32::MAX.into())?).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

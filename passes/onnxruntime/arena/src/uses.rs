@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use crate::plan::{Lines, MOST_BYTES, PlanFileError};
+use crate::lines::{Lines, MOST_BYTES, PlanFileError};
 
 /// Most uses of a run.
 const MOST_USES: usize = 1 << 18;

@@ -8,8 +8,6 @@ use remat_onnxruntime_arena::{AllocationCounts, RecordedEvent, WeightUse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::record::RecordedWeight;
-
 /// The arena library, and what a session does with it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ArenaLibrary {
@@ -52,6 +50,15 @@ impl From<AllocationCounts> for ArenaFigures {
             returned_bytes: figures.returned_bytes,
         }
     }
+}
+
+/// A part of the file of the weights that a run read.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct RecordedWeight {
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
 }
 
 /// The library, which a session of this process has loaded.

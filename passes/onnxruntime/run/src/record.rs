@@ -7,7 +7,7 @@ use std::time::Instant;
 use remat_onnxruntime_arena::RecordedEvent;
 use serde::{Deserialize, Serialize};
 
-use crate::planned::{ArenaLibrary, Loaded};
+use crate::planned::{ArenaLibrary, Loaded, RecordedWeight};
 use crate::runner::{Runner, Task};
 use crate::walk::{Dims, complete_ranges, walk};
 use crate::{RecordOptions, Runtime, RuntimeError, SessionSettings};
@@ -37,15 +37,6 @@ pub struct RecordedRun {
     pub end: u64,
     /// How many threads allocated.
     pub threads: usize,
-}
-
-/// A part of the file of the weights that a run read.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct RecordedWeight {
-    /// Where it begins in the file.
-    pub offset: u64,
-    /// How many bytes it has.
-    pub bytes: u64,
 }
 
 /// Runs of one shape that were recorded.
