@@ -224,6 +224,102 @@ print(json.dumps(found))"""
     assert more < weights // 2, (found, weights)
 
 
+@pytest.fixture(scope="session")
+def planned(environment, tmp_path_factory):
+    """A training step with a plan of memory, and its block."""
+    path = tmp_path_factory.mktemp("shared") / "step.onnx"
+    source = models.ROOT / "test" / "models" / "unet_tiny_train.onnx"
+    report = json.loads(environment.run("remat-opt", source, "-o", path, "--format", "json", *wheel.LIMITS))
+    return path, report["arena_plan"]["block_bytes"]
+
+
+SHARED = """
+import pathlib, subprocess, threading
+import numpy, onnxruntime
+random = numpy.random.default_rng(0)
+def options():
+    chosen = onnxruntime.SessionOptions()
+    chosen.intra_op_num_threads = 1
+    return chosen
+def feed(session):
+    kinds = {"tensor(float)": numpy.float32, "tensor(int64)": numpy.int64}
+    return {
+        one.name: random.integers(0, 2, one.shape).astype(kinds[one.type]) if "int" in one.type
+        else random.random(one.shape, numpy.float32)
+        for one in session.get_inputs()
+    }
+def bits(session, given):
+    return hash(tuple(value.tobytes() for value in session.run(None, given)))
+"""
+
+
+def test_eight_sessions_have_one_block_in_turns(environment, planned):
+    code = SHARED + """
+sessions = [remat_opt.session(sys.argv[1], options(), share=True) for _ in range(8)]
+given = feed(sessions[0])
+expected = bits(remat_opt.session(sys.argv[1], options()), given)
+same = []
+def work(session):
+    same.append(all(bits(session, given) == expected for _ in range(10)))
+threads = [threading.Thread(target=work, args=[session]) for session in sessions]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+told = [session.memory() for session in sessions]
+print(json.dumps([same, [[one.runs, one.placed, one.missed, one.refused, one.shared_bytes] for one in told]]))"""
+    path, block = planned
+    same, told = environment.python(code, path)
+    assert same == [True] * 8
+    for runs, placed, missed, refused, shared in told:
+        assert (runs, missed, refused) == (10, 0, 0)
+        assert placed > 0
+        assert 0 < shared <= block + (1 << 16), "the block of all eight"
+
+
+def test_eight_processes_have_one_block_in_turns_and_it_goes_with_the_last(environment, planned, tmp_path):
+    child = SHARED + """
+session = remat_opt.session(sys.argv[1], options(), share=sys.argv[2])
+given = feed(session)
+print(json.dumps([len({hash(bits(session, given)) for _ in range(10)}), session.memory().missed]), flush=True)
+sys.stdin.read()"""
+    parent = """
+import pathlib, subprocess
+children = [
+    subprocess.Popen([sys.executable, "-c", sys.argv[3], *sys.argv[1:3]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    for _ in range(8)
+]
+said = [json.loads(child.stdout.readline()) for child in children]
+def shared(child):
+    lines = pathlib.Path(f"/proc/{child.pid}/smaps_rollup").read_text().splitlines()[1:]
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss_Shmem:"))
+together = sum(map(shared, children))
+listed = pathlib.Path(sys.argv[2]).read_text().splitlines()
+for child in children:
+    child.communicate()
+print(json.dumps([said, together, len(listed), [pathlib.Path(line).exists() for line in listed]]))"""
+    path, block = planned
+    prelude = "import json, sys, remat_opt\n"
+    said, together, listed, alive = environment.python(parent, path, tmp_path / "one.block", prelude + child)
+    assert said == [[1, 0]] * 8
+    assert block // 2 < together <= block + (1 << 16), "one block, in shares of those that map it"
+    assert (listed, any(alive)) == (8, False)
+
+
+def test_a_block_that_is_shared_has_no_limit_beside_it(environment, planned):
+    code = """
+found = []
+for keywords in ({"share": True, "memory": 1 << 30}, {"share": "/no/such/folder/block"}):
+    try:
+        remat_opt.session(sys.argv[1], **keywords)
+    except Exception as error:
+        found.append([type(error).__name__, str(error)])
+print(json.dumps(found))"""
+    (kind, _), (_, why) = environment.python(code, planned[0])
+    assert kind == "UsageError"
+    assert "/no/such/folder/block" in why
+
+
 def test_a_limit_that_is_too_small_names_the_ledger_and_the_smallest_that_works(environment, network, tmp_path):
     line = [network, "-o", tmp_path / "form", "--process", "--dim", "b=1", "--format", "json", *wheel.LIMITS]
     refused = json.loads(environment.run("remat-opt", *line, "--memory", "30MiB", status=1))["error"]

@@ -15,6 +15,8 @@
  *     remat.arena.plan          the file of the plan
  *     remat.arena.limit         most bytes with which runs of the session go on: what runs of all sessions take, weights apart
  *     remat.arena.limit.action  `wait` (the default) or `fail`: what a run does that would take more
+ *     remat.arena.share         `process` or the absolute path of a file: one block for the runs of all sessions of this process, or of all
+ *                               processes of one user that name the file; one run at a time, outputs apart
  *     remat.weights.resident    about how many bytes of the file of the weights stay in the memory, where the plan says which of them runs read: a part
  *                               for ever, and of the others what is read and what comes next; without it nothing is asked for or dropped
  *     remat.arena.record        `1`, for programs that record: allocations are noted
@@ -57,6 +59,7 @@ typedef struct remat_arena_figures {
     uint64_t returned_bytes;      /* what loading had left in the heap, returned with the first run */
     uint64_t weights_asked_bytes;   /* weights that were asked for ahead, together */
     uint64_t weights_dropped_bytes; /* weights that were dropped, together */
+    uint64_t shared_bytes;          /* the block that it shares with others, in memory; of all sessions together each block once */
 } remat_arena_figures;
 
 /* Writes the figures of the sessions of the options that were registered as number `session`, from 0, or of all together where it is negative, to the

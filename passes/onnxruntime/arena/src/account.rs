@@ -28,8 +28,18 @@ pub(crate) struct Account {
 pub(crate) enum Denied {
     /// They may be there later, or when others give back what they do not use.
     Short(Request),
+    /// A run needs its turn in a block that sessions share.
+    Turn,
     /// They will never be there. So many bytes were reserved then.
     Refused(Request, u64),
+}
+
+/// What came of asking for a turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Turn {
+    Taken,
+    /// Whoever has it may wait for who asks: the buffer has to lie elsewhere.
+    Refused,
 }
 
 /// What an allocation got and did not use yet.
@@ -38,6 +48,8 @@ pub(crate) struct Credit {
     pub(crate) bytes: u64,
     /// The thread, if the ledger has noted that a run of it goes on.
     pub(crate) enters: Option<Thread>,
+    /// What came of asking for a turn in the block that sessions share.
+    pub(crate) turn: Option<Turn>,
 }
 
 impl Credit {
@@ -56,6 +68,7 @@ pub(crate) fn insist<T>(
     limit: &Limit,
     credit: &mut Credit,
     mut attempt: impl FnMut(&mut Credit) -> Result<T, Denied>,
+    mut turn: impl FnMut() -> Turn,
     trim: impl FnOnce(),
     mut waited: impl FnMut(Duration),
 ) -> Result<T, (Request, u64)> {
@@ -66,6 +79,10 @@ pub(crate) fn insist<T>(
             Ok(done) => return Ok(done),
             Err(Denied::Refused(request, reserved)) => return Err((request, reserved)),
             Err(Denied::Short(request)) => request,
+            Err(Denied::Turn) => {
+                credit.turn = Some(turn());
+                continue;
+            }
         };
         if let Some(trim) = trim.take() {
             // From now on runs that end give their pages back, too.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::account::{Account, Credit, Denied};
-use crate::cursor::Cursor;
+use crate::account::{Account, Credit, Denied, Turn};
+use crate::cursor::{Cursor, Spot};
 use crate::ledger::{Request, Stage, Thread};
 use crate::need::Need;
 use crate::pages::{Memory, Pages};
@@ -19,6 +19,8 @@ pub(crate) struct Block {
     pub(crate) transient: usize,
     /// Bytes of live buffers that the run has outside of the block.
     pub(crate) outside: u64,
+    /// Whether the run has its turn, where sessions share the bytes.
+    pub(crate) has_turn: bool,
     /// The thread whose run is here.
     pub(crate) owner: Option<Thread>,
     pub(crate) cursor: Cursor,
@@ -62,6 +64,7 @@ impl Block {
             live: BTreeMap::new(),
             transient: 0,
             outside: 0,
+            has_turn: false,
             owner: None,
             cursor,
             run: 0,
@@ -84,6 +87,21 @@ impl Block {
     /// Whether nothing is in it, and no run goes on here.
     pub(crate) fn is_idle(&self, plans: &Plans) -> bool {
         self.live.is_empty() && (self.owner.is_none() || self.is_over(plans))
+    }
+
+    /// Where a buffer goes in bytes that sessions share: outputs, which outlive the turn of their run, and what has no turn lie outside.
+    pub(crate) fn shared_offset(&mut self, spot: Spot, credit: &mut Credit) -> Result<Option<u64>, Denied> {
+        if spot.is_output || spot.offset.is_none() {
+            return Ok(None);
+        }
+        if !self.has_turn {
+            match credit.turn {
+                None => return Err(Denied::Turn),
+                Some(Turn::Refused) => return Ok(None),
+                Some(Turn::Taken) => (credit.turn, self.has_turn) = (None, true),
+            }
+        }
+        Ok(spot.offset)
     }
 
     /// Live buffers of the run that is here, and where they lie.
@@ -170,6 +188,7 @@ impl Block {
 
     /// Nothing of the run here is live but outputs: it needs no bytes until it allocates again.
     pub(crate) fn rest(&mut self, base: usize, memory: &impl Memory, account: &mut Account) {
+        self.leave(memory);
         (self.share.need, self.share.is_early) = (Need::default(), false);
         if account.is_short() {
             self.forget_from(base, 0, memory);
@@ -180,6 +199,14 @@ impl Block {
             self.share.reserved = charge;
         } else {
             self.settle(account);
+        }
+    }
+
+    /// Its turn is over, if it has one: the bytes are those of others.
+    pub(crate) fn leave(&mut self, memory: &impl Memory) {
+        if std::mem::take(&mut self.has_turn) {
+            self.pages = Pages::default();
+            memory.leave();
         }
     }
 

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::{Account, Credit, Denied};
+use crate::account::{Account, Credit, Denied, Turn};
 use crate::block::{Block, Live};
 use crate::counts::AllocationCounts;
 use crate::cursor::{Cursor, Spot};
@@ -198,6 +198,11 @@ impl<M: Memory> Blocks<M> {
         self.account.waits = false;
     }
 
+    /// Whether they wait.
+    pub(crate) fn waits(&self) -> bool {
+        self.account.waits
+    }
+
     /// An allocation waited for so long.
     pub(crate) fn count_wait(&mut self, time: Duration) {
         self.figures.waits += 1;
@@ -244,18 +249,25 @@ impl<M: Memory> Blocks<M> {
             let place = block.cursor.place();
             return Err(self.allocate_unforeseen(thread, place, bytes, credit));
         };
+        let planned = match self.memory.is_shared() {
+            true => match block.shared_offset(spot, credit) {
+                Ok(offset) => offset,
+                Err(denied) => return Err(Elsewhere::Denied(denied)),
+            },
+            false => spot.offset,
+        };
         let is_in = |&offset: &u64| block.is_free(offset, bytes) && offset.saturating_add(bytes) <= block.bytes;
-        let offset = spot.offset.filter(is_in);
+        let offset = planned.filter(is_in);
         block
             .reserve(&self.plans, &mut self.account, thread, offset, bytes, credit)
             .map_err(Elsewhere::Denied)?;
-        let is_refused = spot.offset.is_some() && offset.is_none();
+        let is_refused = planned.is_some() && offset.is_none();
         if is_refused && self.figures.refused + self.figures.missed == 0 {
             let place = spot.place;
             self.misfit = Some(Misfit::Refused { place, bytes });
         }
         self.figures.refused += u64::from(is_refused);
-        self.figures.planned_outside += u64::from(spot.offset.is_none());
+        self.figures.planned_outside += u64::from(planned.is_none());
         self.figures.placed += u64::from(offset.is_some());
         self.put(base, spot, offset, bytes)
     }
@@ -325,6 +337,9 @@ impl<M: Memory> Blocks<M> {
 
     /// Hands back what was granted and not used.
     pub(crate) fn decline(&self, credit: Credit) {
+        if credit.turn == Some(Turn::Taken) {
+            self.memory.leave();
+        }
         self.account.decline(credit);
     }
 
@@ -520,9 +535,10 @@ impl<M: Memory> Blocks<M> {
     }
 
     fn unmap(&mut self, base: usize) {
-        if let Some(block) = self.blocks.remove(&base)
+        if let Some(mut block) = self.blocks.remove(&base)
             && let Ok(bytes) = usize::try_from(block.bytes)
         {
+            block.leave(&self.memory);
             self.memory.unmap(base, bytes);
             // What its run left outside counts by itself.
             let reserved = block.share.reserved.saturating_sub(block.outside);

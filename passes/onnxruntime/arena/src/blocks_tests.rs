@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::account::Credit;
+use crate::account::{Credit, Denied, Turn};
 use crate::blocks::{Elsewhere, Misfit, Origin};
 use crate::fake::{Session, buffer, chain, open, plan, sized, small};
 use crate::formula::{Derived, Formula, values};
@@ -443,4 +443,41 @@ proptest! {
         prop_assert_eq!((figures.placed, figures.missed, figures.refused), (6 * shapes.len() as u64, 0, 0));
         prop_assert!(figures.shapes <= shapes.len() as u64);
     }
+}
+
+#[test]
+fn a_run_has_its_turn_in_a_shared_block_while_a_buffer_there_is_live_that_is_no_output() {
+    let small = small(64);
+    let mut session = Session::new(std::slice::from_ref(&small));
+    session.memory.notes().is_shared = true;
+    let turn = |turn| Credit {
+        turn: Some(turn),
+        ..Credit::default()
+    };
+    let left = |session: &Session| session.memory.notes().left;
+    let asked = session.try_allocate(1, 128, &mut Credit::default());
+    assert_eq!(asked, Err(Denied::Turn));
+    let first = session
+        .try_allocate(1, 128, &mut turn(Turn::Taken))
+        .expect("it has its turn");
+    let second = session.allocate(1, 64);
+    session.free(first);
+    let third = session.allocate(1, 100);
+    let output = session.allocate(1, 100);
+    assert_eq!(left(&session), 0);
+    session.free(second);
+    session.free(third);
+    assert_eq!(left(&session), 1, "the output is live, and lies elsewhere");
+    assert_eq!(session.blocks.figures().used_bytes, 0, "the bytes are those of others");
+    let figures = session.blocks.figures();
+    assert_eq!((figures.placed, figures.planned_outside, figures.refused), (3, 1, 0));
+    // Without a turn all lies elsewhere, and one that is not needed is handed back.
+    let first = session
+        .try_allocate(1, 128, &mut turn(Turn::Refused))
+        .expect("the heap has it");
+    let other = session
+        .try_allocate(1, 4096, &mut turn(Turn::Taken))
+        .expect("the heap has it");
+    assert_eq!((left(&session), session.blocks.figures().placed), (2, 3));
+    session.free_all(vec![first, other, output]);
 }

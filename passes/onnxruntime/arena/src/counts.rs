@@ -50,6 +50,8 @@ pub struct AllocationCounts {
     pub weights_asked_bytes: u64,
     /// Bytes of weights that were dropped.
     pub weights_dropped_bytes: u64,
+    /// Bytes in memory of the block that it shares with other sessions; of all sessions together each block once.
+    pub shared_bytes: u64,
 }
 
 impl AllocationCounts {
@@ -80,6 +82,7 @@ impl AllocationCounts {
         self.most_reserved_bytes += other.most_reserved_bytes;
         self.returned_bytes += other.returned_bytes;
         self.weights_asked_bytes += other.weights_asked_bytes;
+        self.shared_bytes += other.shared_bytes;
         self.weights_dropped_bytes += other.weights_dropped_bytes;
     }
 }

@@ -16,6 +16,7 @@ use crate::memory::trim_heap;
 use crate::messages::{Purpose, say};
 use crate::plans::Plans;
 use crate::session::{Environment, Options, RecordedEvent, Session};
+use crate::share::Shared;
 use crate::stream::Stream;
 use crate::uses::WeightUse;
 use crate::{ArenaPlanFile, MOST_FILE_BYTES, PlanFileError};
@@ -42,6 +43,10 @@ const ACTION: &CStr = c"remat.arena.limit.action";
 
 /// The most bytes of the file of the weights that stay in the memory, where the plan says which of them runs read.
 const RESIDENT: &CStr = c"remat.weights.resident";
+
+/// With which other sessions its runs have one block: `process`, all of this process that say so, or the absolute path of a file, all of the machine
+/// that name it.
+const SHARE: &CStr = c"remat.arena.share";
 
 /// The oldest runtime that lets an allocator take the place of another one.
 const OLDEST: [u32; 2] = [1, 23];
@@ -105,6 +110,14 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
         api.entry(options, ACTION).as_deref(),
     )
     .map_err(|why| api.error(&why))?;
+    let shared = api.entry(options, SHARE);
+    if shared.is_some() && limit.is_some() {
+        return Err(
+            api.error("remat: remat.arena.share and remat.arena.limit: runs that share a block have no other limit")
+        );
+    }
+    let shared = shared.map(|entry| Shared::find(&entry)).transpose();
+    let shared = shared.map_err(|why| api.error(&why))?;
     let environment = Environment::of(api)?;
     let wanted = Options {
         plans,
@@ -112,6 +125,7 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
         huge_pages: !is(HUGE_PAGES, "0"),
         limit,
         waits,
+        shared,
         records: is(RECORD, "1"),
         severity,
         stream,
@@ -247,6 +261,7 @@ pub unsafe extern "C" fn remat_arena_stats(session: i64, figures: *mut Allocatio
         Err(_) => {
             sessions.iter().for_each(|session| sum.add(&session.figures()));
             (sum.reserved_bytes, sum.most_reserved_bytes) = Limit::of_process().reserved();
+            sum.shared_bytes = Shared::all_bytes();
         }
     }
     let bytes = bytes.min(size_of::<AllocationCounts>());

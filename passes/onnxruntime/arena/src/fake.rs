@@ -29,6 +29,10 @@ pub(crate) struct Notes {
     /// How far mappings are about to be used, whenever that was said.
     pub(crate) expected: Vec<usize>,
     forgotten: Vec<Range<usize>>,
+    /// Whether other sessions have the same bytes.
+    pub(crate) is_shared: bool,
+    /// How many turns are over.
+    pub(crate) left: usize,
 }
 
 impl Noted {
@@ -56,6 +60,14 @@ impl Memory for Noted {
 
     fn unmap(&self, start: usize, bytes: usize) {
         assert_eq!(self.notes().mapped.remove(&start), Some(bytes));
+    }
+
+    fn is_shared(&self) -> bool {
+        self.notes().is_shared
+    }
+
+    fn leave(&self) {
+        self.notes().left += 1;
     }
 
     fn forget(&self, addresses: Range<usize>) {

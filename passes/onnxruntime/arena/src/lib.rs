@@ -19,6 +19,8 @@
 //! | `pages` | which bytes of a block are in use |
 //! | `block` | a block, the run in it, and what is reserved for it |
 //! | `blocks` | the blocks of a session, and the runs in them: which bytes an allocation gets |
+//! | `share` | one block for the runs of several sessions or processes, in turns |
+//! | `memory_file` | the memory of that |
 //! | `ledger` | what the runs of the process have reserved, and who waits: who is next, and who is refused |
 //! | `limit` | the ledger behind a lock, and threads that wait for it |
 //! | `account` | what a session asks of the ledger, and what it got |
@@ -49,6 +51,10 @@
 //! around live buffers whose surroundings were given back. A run that has no room waits, or with `remat.arena.limit.action` = `fail` is
 //! refused; one that never has room is refused. A refused run ends with a status that says why. Where nodes run at one time
 //! (`ORT_PARALLEL`), no allocation waits.
+//!
+//! **Several sessions may have one block.** With the session config entry `remat.arena.share`, runs of these sessions take turns in it: a run waits
+//! before its first buffer there, and leaves when nothing of it is live there. Outputs lie outside. What may not wait (runs of one session at one
+//! time, a run within another one, `ORT_PARALLEL`, a child process) has its buffers outside, too.
 //!
 //! **What loading left goes.** While a session loads, large pieces of memory are mapped one by one, where the C library can do that: what a weight
 //! is packed in goes back to the system as soon as it is freed. When a session runs for the first time, the free memory of the heap goes back,
@@ -122,10 +128,15 @@ mod mapped;
 #[expect(unsafe_code, reason = "memory from the system")]
 mod memory;
 #[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "memory from the system")]
+mod memory_file;
+#[cfg(target_os = "linux")]
 mod messages;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "functions that the runtime calls")]
 mod session;
+#[cfg(target_os = "linux")]
+mod share;
 #[cfg(target_os = "linux")]
 mod stream;
 #[cfg(target_os = "linux")]

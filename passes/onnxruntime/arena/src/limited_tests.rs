@@ -232,6 +232,7 @@ fn run(
             limit,
             &mut credit,
             |credit| session().try_allocate(thread, bytes, credit),
+            || unreachable!("they share no block"),
             || sessions.iter().for_each(|session| _ = session.lock().unwrap().trim()),
             |time| session().blocks.count_wait(time),
         );

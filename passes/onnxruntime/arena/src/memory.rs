@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use crate::pages::Memory;
 use crate::plan::ALIGNMENT;
+use crate::share::Shared;
 
 const PROT_READ_WRITE: c_int = 1 | 2;
 const MAP_PRIVATE_ANONYMOUS_NORESERVE: c_int = 0x02 | 0x20 | 0x4000;
@@ -100,6 +101,8 @@ fn resident() -> u64 {
 pub(crate) struct Process {
     /// Whether blocks lie in huge pages, as far as these lie wholly in what is expected to be used.
     pub(crate) huge_pages: bool,
+    /// The block that its sessions share with others; without it each has blocks of its own.
+    pub(crate) shared: Option<&'static Shared>,
 }
 
 /// What is mapped for a block: its bytes from a boundary of huge pages on, and room to find one.
@@ -109,6 +112,9 @@ fn mapped(bytes: usize) -> usize {
 
 impl Memory for Process {
     fn map(&self, bytes: usize) -> Option<usize> {
+        if let Some(shared) = self.shared {
+            return shared.map(bytes);
+        }
         let length = mapped(bytes);
         // SAFETY: a new mapping at an address that the system chooses touches nothing that is there.
         let start = unsafe {
@@ -137,18 +143,33 @@ impl Memory for Process {
     fn expect(&self, addresses: Range<usize>) {
         // The tail lies in small pages: a huge one would reach beyond what is used.
         let huge = addresses.start / HUGE * HUGE..addresses.end / HUGE * HUGE;
-        if self.huge_pages && !huge.is_empty() {
+        if self.shared.is_none() && self.huge_pages && !huge.is_empty() {
             // SAFETY: a block begins at a boundary of huge pages, so the addresses are part of it; the advice does not change their content.
             unsafe { madvise(huge.start as *mut c_void, huge.len(), MADV_HUGEPAGE) };
         }
     }
 
     fn unmap(&self, start: usize, bytes: usize) {
+        if let Some(shared) = self.shared {
+            return shared.unmap(start, bytes);
+        }
         // SAFETY: `map` gave this address for these bytes, and what it gave is given back once, when nothing in it is live.
         unsafe { munmap(start as *mut c_void, bytes.next_multiple_of(PAGE)) };
     }
 
+    fn is_shared(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    fn leave(&self) {
+        self.shared.iter().for_each(|shared| shared.leave());
+    }
+
     fn forget(&self, addresses: Range<usize>) {
+        if self.shared.is_some() {
+            // Others have the same pages.
+            return;
+        }
         let start = addresses.start.next_multiple_of(PAGE);
         let end = addresses.end / PAGE * PAGE;
         if start < end {

@@ -13,6 +13,12 @@ pub(crate) trait Memory {
     /// Gives the memory back that the whole pages of these addresses take; their content is lost, they stay mapped. They are no longer expected
     /// to be used.
     fn forget(&self, addresses: Range<usize>);
+    /// Whether others have the same bytes: then a run needs a turn to have buffers there.
+    fn is_shared(&self) -> bool {
+        false
+    }
+    /// The turn of a run is over.
+    fn leave(&self) {}
 }
 
 /// Pages of a block go back that none of so many runs in a row needed: of every so many, it is looked at what they needed.

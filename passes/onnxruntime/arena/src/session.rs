@@ -5,7 +5,7 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::account::{Account, Credit, Denied, insist};
+use crate::account::{Account, Credit, Denied, Turn, insist};
 use crate::api::{Api, Status};
 use crate::blocks::{Blocks, Elsewhere};
 use crate::counts::AllocationCounts;
@@ -16,6 +16,7 @@ use crate::limit::Limit;
 use crate::memory::{Process, allocate, heap_is_loading, release, trim_heap};
 use crate::messages::{Purpose, is_parallel, refusal, say};
 use crate::plans::Plans;
+use crate::share::{Holder, Shared};
 use crate::stream::Stream;
 
 /// The version of [`OrtAllocator`]: the fields after `reserve` are read in later ones only.
@@ -68,6 +69,8 @@ pub(crate) struct Session {
     limit: Arc<Limit>,
     /// Its weights, where they have a budget.
     stream: Option<Stream>,
+    /// The block that it shares with others.
+    shared: Option<&'static Shared>,
     /// Whether the heap may have what was needed only while the session loaded.
     has_leftovers: AtomicBool,
     state: Mutex<State>,
@@ -111,7 +114,7 @@ static SESSIONS: Mutex<Vec<&Session>> = Mutex::new(Vec::new());
 /// The plans of all sessions, each once, because sessions are never forgotten.
 static PLANS: Mutex<Vec<Arc<Plans>>> = Mutex::new(Vec::new());
 
-fn shared(plans: Plans) -> Arc<Plans> {
+fn once(plans: Plans) -> Arc<Plans> {
     let mut known = locked(&PLANS);
     if let Some(same) = known.iter().find(|known| ***known == plans) {
         return Arc::clone(same);
@@ -143,6 +146,8 @@ pub(crate) struct Options {
     pub(crate) limit: Option<u64>,
     /// Whether they wait for room under the limit; else they are refused.
     pub(crate) waits: bool,
+    /// The block that it shares with other sessions.
+    pub(crate) shared: Option<&'static Shared>,
     /// Whether allocations are recorded.
     pub(crate) records: bool,
     /// Messages of this severity or above are printed.
@@ -162,6 +167,7 @@ impl Session {
             huge_pages,
             limit,
             waits,
+            shared,
             records,
             severity,
             stream,
@@ -185,9 +191,10 @@ impl Session {
             watch,
             limit: of_process,
             stream,
+            shared,
             has_leftovers: AtomicBool::new(true),
             state: Mutex::new(State {
-                blocks: Blocks::new(shared(plans), Process { huge_pages }, account),
+                blocks: Blocks::new(once(plans), Process { huge_pages, shared }, account),
                 recorded: records.then(Vec::new),
             }),
         }));
@@ -209,7 +216,8 @@ impl Session {
 
     /// All sessions give back what neither a live buffer nor a run that goes on needs; how many bytes that were.
     pub(crate) fn trim_all() -> u64 {
-        Self::all().iter().map(|session| session.state().blocks.trim()).sum()
+        let sessions: u64 = Self::all().iter().map(|session| session.state().blocks.trim()).sum();
+        sessions + Shared::trim_all()
     }
 
     /// Takes from a message of the runtime what it says about the session.
@@ -268,6 +276,7 @@ impl Session {
         let mut figures = self.state().blocks.figures();
         let counts = self.stream.as_ref().map(Stream::counts).unwrap_or_default();
         (figures.weights_asked_bytes, figures.weights_dropped_bytes) = counts;
+        figures.shared_bytes = self.shared.map_or(0, Shared::bytes);
         figures
     }
 
@@ -281,6 +290,7 @@ impl Session {
             &self.limit,
             &mut credit,
             |credit| self.try_allocate(thread, bytes, credit),
+            || self.turn(thread),
             || _ = Self::trim_all(),
             |time| self.state().blocks.count_wait(time),
         );
@@ -291,6 +301,16 @@ impl Session {
             drop(state);
             Allocated::failed(&refusal(&request, reserved))
         })
+    }
+
+    /// Waits for the turn of a run in the block that the session shares, without a lock.
+    fn turn(&self, thread: Thread) -> Turn {
+        let waits = self.state().blocks.waits();
+        let who = Holder {
+            session: std::ptr::from_ref(self) as usize,
+            thread,
+        };
+        self.shared.map_or(Turn::Refused, |shared| shared.take(who, waits))
     }
 
     fn try_allocate(&'static self, thread: Thread, bytes: usize, credit: &mut Credit) -> Result<Allocated, Denied> {

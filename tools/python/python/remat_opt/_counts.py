@@ -65,6 +65,8 @@ class SessionMemory:
     """Weights that were asked for ahead, together."""
     weights_dropped_bytes: int | None = None
     """Weights that were dropped, together."""
+    shared_bytes: int | None = None
+    """What is in memory of the block that the session shares with others."""
 
 
 _NAMES = [field.name for field in dataclasses.fields(SessionMemory)]

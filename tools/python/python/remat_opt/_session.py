@@ -49,6 +49,7 @@ def session(
     providers: list[Any] | None = None,
     memory: Size | None = None,
     batch: str | None = None,
+    share: bool | str | os.PathLike[str] = False,
     **keywords: Any,
 ) -> Session:
     """A session of ONNX Runtime for a file that was written earlier. Where its plan of memory lies beside it
@@ -69,13 +70,16 @@ def session(
             batch, one after the other. Their outputs have the same bits where that is known; where it is not, a
             warning names the op that may round otherwise. Needs a plan.
         batch: The open dimension that is the batch; unless given, the first one of the first input that has one there.
+        share: `True`: runs of all such sessions of this process have one block, in turns; a path: those of all processes
+            of one user that name this file. Outputs lie outside, and so do the buffers of a second run of one
+            session at one time. Needs a plan, and no limit.
         keywords: Further arguments of `onnxruntime.InferenceSession`.
 
     Raises:
         ModelError: The folder is no loadable form or is incomplete. What lies beside the model is no plan of memory, or
-            there is none and you give a limit. Later, when a request takes more than the limit and cannot be divided: `.op` is the op that forbids it, and
+            there is none and you give a limit or share. Later, when a request takes more than the limit and cannot be divided: `.op` is the op that forbids it, and
             `.details["need_bytes"]` the smallest limit that works.
-        UsageError: The limit is no size.
+        UsageError: The limit is no size, or you share and give one.
         OSError: A plan of memory on another system than Linux.
     """
     onnxruntime = _onnxruntime()
@@ -90,7 +94,15 @@ def session(
             options.add_session_config_entry("remat.weights.resident", chosen.resident)
         model, proved = chosen.model, chosen.portable
     plan = model.with_name(f"{model.name}.arena")
-    obeyed = _obey(options, plan, model.with_name(_LIBRARY), memory) if plan.exists() else None
+    if share and memory is not None:
+        raise UsageError("sessions that share a block have no limit beside it: give `memory` or `share`")
+    if share and not plan.exists():
+        raise ModelError(f"a block is shared by plans of memory, and none lies beside `{model}`: plan it (`remat-opt`)")
+    if share:
+        options.add_session_config_entry("remat.arena.share", "process" if share is True else os.path.abspath(share))
+    # Who shares a block has the same library.
+    library = _own_library() if share else model.with_name(_LIBRARY)
+    obeyed = _obey(options, plan, library, memory) if plan.exists() else None
     return _inference(model, options, providers, keywords, obeyed, memory, batch, proved)
 
 

@@ -22,6 +22,7 @@ const ALLOWED: &[&str] = &[
     "passes/onnxruntime/arena/src/entry.rs",
     "passes/onnxruntime/arena/src/failing.rs",
     "passes/onnxruntime/arena/src/memory.rs",
+    "passes/onnxruntime/arena/src/memory_file.rs",
     "passes/onnxruntime/arena/src/session.rs",
     "passes/onnxruntime/arena/src/touches.rs",
     "passes/onnxruntime/run/src/planned.rs",
