@@ -20,7 +20,7 @@
 //! | `block` | a block, the run in it, and what is reserved for it |
 //! | `blocks` | the blocks of a session, and the runs in them: which bytes an allocation gets |
 //! | `share` | one block for the runs of several sessions or processes, in turns |
-//! | `memory_file` | the memory of that |
+//! | `address_space` | address space from the system, and files in memory |
 //! | `ledger` | what the runs of the process have reserved, and who waits: who is next, and who is refused |
 //! | `limit` | the ledger behind a lock, and threads that wait for it |
 //! | `account` | what a session asks of the ledger, and what it got |
@@ -109,6 +109,9 @@ use remat_formula as formula;
 use remat_formula as parts;
 
 #[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "memory from the system")]
+mod address_space;
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "advice to the system")]
 mod advice;
 #[cfg(target_os = "linux")]
@@ -127,9 +130,6 @@ mod mapped;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "memory from the system")]
 mod memory;
-#[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "memory from the system")]
-mod memory_file;
 #[cfg(target_os = "linux")]
 mod messages;
 #[cfg(target_os = "linux")]

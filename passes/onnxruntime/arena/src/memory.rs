@@ -1,35 +1,23 @@
 //! Memory from the system: blocks by `mmap`, everything else by `malloc`.
 
-use std::ffi::{CStr, c_char, c_int, c_long, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
+use crate::address_space::{self, PAGE, PRIVATE};
 use crate::pages::Memory;
 use crate::plan::ALIGNMENT;
 use crate::share::Shared;
 
-const PROT_READ_WRITE: c_int = 1 | 2;
-const MAP_PRIVATE_ANONYMOUS_NORESERVE: c_int = 0x02 | 0x20 | 0x4000;
 const MADV_DONTNEED: c_int = 4;
 const MADV_HUGEPAGE: c_int = 14;
 const MADV_NOHUGEPAGE: c_int = 15;
 /// Bytes of a huge page; on systems where it has another size, the advice is worth nothing and does no harm.
 const HUGE: usize = 2 << 20;
-/// Bytes of a page at most, of all systems that Linux runs on.
-const PAGE: usize = 1 << 16;
 
 // SAFETY: the C library of every Linux has these functions, with these signatures.
 unsafe extern "C" {
-    fn mmap(
-        address: *mut c_void,
-        bytes: usize,
-        protection: c_int,
-        flags: c_int,
-        file: c_int,
-        at: c_long,
-    ) -> *mut c_void;
-    fn munmap(address: *mut c_void, bytes: usize) -> c_int;
     fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int;
     fn posix_memalign(out: *mut *mut c_void, alignment: usize, bytes: usize) -> c_int;
     fn free(address: *mut c_void);
@@ -116,27 +104,12 @@ impl Memory for Process {
             return shared.map(bytes);
         }
         let length = mapped(bytes);
-        // SAFETY: a new mapping at an address that the system chooses touches nothing that is there.
-        let start = unsafe {
-            mmap(
-                null_mut(),
-                length,
-                PROT_READ_WRITE,
-                MAP_PRIVATE_ANONYMOUS_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        if start as isize == -1 {
-            return None;
-        }
-        let (start, end) = (start as usize, start as usize + length);
+        let start = address_space::map(length, PRIVATE, None, 0)?;
+        let end = start + length;
         let base = start.next_multiple_of(HUGE);
         let last = base + bytes.next_multiple_of(PAGE);
-        for rest in [start..base, last..end].into_iter().filter(|rest| !rest.is_empty()) {
-            // SAFETY: these whole pages are part of the mapping that was just made, and nobody has their addresses.
-            unsafe { munmap(rest.start as *mut c_void, rest.len()) };
-        }
+        let rests = [start..base, last..end].into_iter().filter(|rest| !rest.is_empty());
+        rests.for_each(|rest| address_space::unmap(rest.start, rest.len()));
         Some(base)
     }
 
@@ -153,8 +126,7 @@ impl Memory for Process {
         if let Some(shared) = self.shared {
             return shared.unmap(start, bytes);
         }
-        // SAFETY: `map` gave this address for these bytes, and what it gave is given back once, when nothing in it is live.
-        unsafe { munmap(start as *mut c_void, bytes.next_multiple_of(PAGE)) };
+        address_space::unmap(start, bytes.next_multiple_of(PAGE));
     }
 
     fn is_shared(&self) -> bool {

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::account::Turn;
+use crate::address_space::{self, PAGE, SHARED};
 use crate::ledger::Thread;
-use crate::memory_file::{create, empty, map, unmap};
 
 /// Sessions of this process only, as the entry says it.
 pub(crate) const PROCESS: &str = "process";
@@ -148,14 +148,14 @@ impl Shared {
         if bytes as u64 > LENGTH {
             return None;
         }
-        let address = map(&self.memory, bytes)?;
+        let address = address_space::map(bytes.next_multiple_of(PAGE), SHARED, Some(&self.memory), 0)?;
         self.mapped.fetch_add(1, Ordering::Relaxed);
         Some(address)
     }
 
     /// Gives a mapping back, and with the last one the memory, if nobody has a turn.
     pub(crate) fn unmap(&self, address: usize, bytes: usize) {
-        unmap(address, bytes);
+        address_space::unmap(address, bytes.next_multiple_of(PAGE));
         if self.mapped.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.trim();
         }
@@ -168,7 +168,7 @@ impl Shared {
             return 0;
         }
         let before = self.bytes();
-        empty(&self.memory, LENGTH);
+        address_space::empty(&self.memory, LENGTH);
         let after = self.bytes();
         self.leave();
         before.saturating_sub(after)
@@ -182,7 +182,7 @@ impl Shared {
 }
 
 fn new_memory(name: &str) -> io::Result<File> {
-    let memory = create(name)?;
+    let memory = address_space::create(name)?;
     memory.set_len(LENGTH)?;
     Ok(memory)
 }

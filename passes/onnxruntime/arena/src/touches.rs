@@ -168,24 +168,12 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::os::fd::AsRawFd;
 
     use super::*;
+    use crate::address_space::{self, PRIVATE};
 
     /// Bytes of a part: a multiple of every size of pages.
     const PART: usize = 1 << 16;
-
-    // SAFETY: the C library of every Linux has this function, with this signature.
-    unsafe extern "C" {
-        fn mmap(
-            at: *mut c_void,
-            bytes: usize,
-            may: c_int,
-            flags: c_int,
-            file: c_int,
-            offset: std::ffi::c_long,
-        ) -> *mut c_void;
-    }
 
     #[test]
     fn accesses_are_noted_in_their_order_and_again_after_many_others() {
@@ -198,11 +186,8 @@ mod tests {
         let file = File::open(&path).expect("it is there");
         let parts: Vec<*const u8> = (0..PARTS)
             .map(|part| {
-                let offset = i64::try_from(part * PART).expect("it is small");
-                // SAFETY: a new private mapping of a file that is open.
-                unsafe { mmap(null_mut(), PART, 3, 2, file.as_raw_fd(), offset) }
-                    .cast::<u8>()
-                    .cast_const()
+                let start = address_space::map(PART, PRIVATE, Some(&file), (part * PART) as u64);
+                start.expect("there is address space") as *const u8
             })
             .collect();
         // The kernel joins mappings that follow each other in memory and file alike; here each part lies below the one before.

@@ -66,6 +66,7 @@ class Result:
         providers: list[Any] | None = None,
         memory: Size | None = None,
         batch: str | None = None,
+        share: bool | str | os.PathLike[str] = False,
         **keywords: Any,
     ) -> Session:
         """A session of ONNX Runtime with what the model was made for: its optimization level, its order of nodes, and
@@ -76,16 +77,17 @@ class Result:
             providers: As for `onnxruntime.InferenceSession`; the processor, unless given.
             memory: A limit in bytes for what runs take, as for `remat_opt.session`. Needs a plan of memory.
             batch: The open dimension that is the batch, as for `remat_opt.session`.
+            share: One block for several sessions, as for `remat_opt.session`.
             keywords: Further arguments of `onnxruntime.InferenceSession`.
 
         Raises:
-            ModelError: There is a limit and no plan of memory, or as for `remat_opt.session`.
+            ModelError: There is a limit or a shared block and no plan of memory, or as for `remat_opt.session`.
             UsageError: The limit is no size.
             OSError: A plan of memory on another system than Linux.
         """
         if self.path.is_dir():
-            return _session.session(self.path, sess_options, providers, memory, batch, **keywords)
-        return _session.of_report(self.path, self.report, sess_options, providers, memory, batch, keywords)
+            return _session.session(self.path, sess_options, providers, memory, batch, share, **keywords)
+        return _session.of_report(self.path, self.report, sess_options, providers, memory, batch, share, keywords)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model with all that belongs to it: the files of its weights, its plan of memory, and the library

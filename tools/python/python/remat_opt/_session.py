@@ -94,16 +94,8 @@ def session(
             options.add_session_config_entry("remat.weights.resident", chosen.resident)
         model, proved = chosen.model, chosen.portable
     plan = model.with_name(f"{model.name}.arena")
-    if share and memory is not None:
-        raise UsageError("sessions that share a block have no limit beside it: give `memory` or `share`")
-    if share and not plan.exists():
-        raise ModelError(f"a block is shared by plans of memory, and none lies beside `{model}`: plan it (`remat-opt`)")
-    if share:
-        options.add_session_config_entry("remat.arena.share", "process" if share is True else os.path.abspath(share))
-    # Who shares a block has the same library.
-    library = _own_library() if share else model.with_name(_LIBRARY)
-    obeyed = _obey(options, plan, library, memory) if plan.exists() else None
-    return _inference(model, options, providers, keywords, obeyed, memory, batch, proved)
+    obeyed = _obey(options, plan, model.with_name(_LIBRARY), memory, share) if plan.exists() else None
+    return _inference(model, options, providers, keywords, obeyed, memory, batch, share, proved)
 
 
 def of_report(
@@ -113,6 +105,7 @@ def of_report(
     providers: list[Any] | None,
     memory: Size | None,
     batch: str | None,
+    share: bool | str | os.PathLike[str],
     keywords: dict[str, Any],
 ) -> Session:
     """A session with what the report says that the model needs."""
@@ -130,9 +123,9 @@ def of_report(
     arena = report.get("arena_plan")
     obeyed = None
     if arena is not None:
-        obeyed = _obey(options, pathlib.Path(arena["file"]), pathlib.Path(arena["library"]), memory)
+        obeyed = _obey(options, pathlib.Path(arena["file"]), pathlib.Path(arena["library"]), memory, share)
     _recommended(report, options)
-    return _inference(path, options, providers, keywords, obeyed, memory, batch)
+    return _inference(path, options, providers, keywords, obeyed, memory, batch, share)
 
 
 def _onnxruntime() -> Any:
@@ -152,16 +145,16 @@ def _inference(
     obeyed: tuple[_native.ArenaPlans, _counts.Counts | None] | None,
     memory: Size | None,
     batch: str | None,
+    share: bool | str | os.PathLike[str],
     proved: pathlib.Path | None = None,
 ) -> Session:
     from ._parts import Parts, Proof
     from ._runtime import Session
 
     if obeyed is None:
-        if memory is not None:
-            raise ModelError(
-                f"a limit of memory needs a plan of it, and none lies beside `{path}`: plan it (`remat-opt`)"
-            )
+        if memory is not None or share:
+            asked = "a limit of memory" if memory is not None else "a shared block"
+            raise ModelError(f"{asked} needs a plan of memory, and none lies beside `{path}`: plan it (`remat-opt`)")
         return Session(path, options, providers, keywords)
     plans, counts = obeyed
     if memory is None:
@@ -181,7 +174,11 @@ def _inference(
 
 
 def _obey(
-    options: onnxruntime.SessionOptions, plan: pathlib.Path, library: pathlib.Path, memory: Size | None
+    options: onnxruntime.SessionOptions,
+    plan: pathlib.Path,
+    library: pathlib.Path,
+    memory: Size | None,
+    share: bool | str | os.PathLike[str],
 ) -> tuple[_native.ArenaPlans, _counts.Counts | None]:
     """Sets what sessions need that follow a plan of memory. The plans, and where the library counts for the session."""
     try:
@@ -195,7 +192,12 @@ def _obey(
     options.add_session_config_entry("remat.arena.plan", str(plan))
     if memory is not None:
         options.add_session_config_entry("remat.arena.limit", str(_bytes(memory)))
-    follower = _counts.library(library if library.exists() else _own_library())
+    if share:
+        if memory is not None:
+            raise UsageError("sessions that share a block have no limit beside it: give `memory` or `share`")
+        options.add_session_config_entry("remat.arena.share", "process" if share is True else os.path.abspath(share))
+    # Who shares a block has the same library.
+    follower = _counts.library(library if library.exists() and not share else _own_library())
     return plans, follower.register(options, plans.block_bytes)
 
 

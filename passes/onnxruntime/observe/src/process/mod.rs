@@ -44,8 +44,6 @@ const WEIGHTS: &str = "weights.data";
 /// The portable model, which is written there before the loadable form is made of it.
 pub const PORTABLE: &str = "portable.onnx";
 
-/// How many processes of a loadable form are measured.
-const PROCESSES: usize = 2;
 /// Runs of a process whose memory is measured, and of one whose time is, too.
 const LEAST_RUNS: u32 = 3;
 const RUNS: u32 = 10;
@@ -308,13 +306,7 @@ fn measured(
     };
     let weights = model.with_file_name(WEIGHTS);
     options.data = BTreeSet::from([weights.canonicalize().map_err(|error| unwritten(&weights, &error))?]);
-    // What packing leaves in the heap differs from process to process: what must be there is the least of it.
-    let mut least = measure_process(&runner, model, &settings, &options)?;
-    for _ in 1..PROCESSES {
-        let other = measure_process(&runner, model, &settings, &options)?;
-        least = if other.loading < least.loading { other } else { least };
-    }
-    Ok((original, least))
+    Ok((original, measure_process(&runner, model, &settings, &options)?))
 }
 
 fn write_manifest(

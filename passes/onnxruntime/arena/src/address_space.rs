@@ -1,4 +1,4 @@
-//! A file in memory that several mappings and processes show.
+//! Address space from the system, and files in memory to map there.
 
 use std::ffi::{CString, c_char, c_int, c_long, c_uint, c_void};
 use std::fs::File;
@@ -7,11 +7,15 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::null_mut;
 
 const PROT_READ_WRITE: c_int = 1 | 2;
-const MAP_SHARED_NORESERVE: c_int = 0x01 | 0x4000;
+/// Bytes of this process, which take memory when they are written.
+pub(crate) const PRIVATE: c_int = 0x02 | 0x4000;
+/// Those that others have who map the same file.
+pub(crate) const SHARED: c_int = 0x01 | 0x4000;
+const MAP_ANONYMOUS: c_int = 0x20;
 const MFD_CLOEXEC: c_uint = 1;
 const FALLOC_KEEP_SIZE_PUNCH_HOLE: c_int = 1 | 2;
 /// A multiple of every size of pages.
-const PAGE: usize = 1 << 16;
+pub(crate) const PAGE: usize = 1 << 16;
 
 // SAFETY: the C library of every Linux has these functions, with these signatures.
 unsafe extern "C" {
@@ -40,27 +44,19 @@ pub(crate) fn create(name: &str) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(file) })
 }
 
-/// The address at which the first bytes of a file lie, for others that map it, too.
-pub(crate) fn map(file: &File, bytes: usize) -> Option<usize> {
-    let length = bytes.next_multiple_of(PAGE);
-    // SAFETY: the kernel chooses the addresses.
-    let start = unsafe {
-        mmap(
-            null_mut(),
-            length,
-            PROT_READ_WRITE,
-            MAP_SHARED_NORESERVE,
-            file.as_raw_fd(),
-            0,
-        )
-    };
+/// The address of so many bytes of zeros, or of a file from an offset on, that may be read and written; `None` where there are none.
+pub(crate) fn map(bytes: usize, how: c_int, file: Option<&File>, offset: u64) -> Option<usize> {
+    let (how, file) = file.map_or((how | MAP_ANONYMOUS, -1), |file| (how, file.as_raw_fd()));
+    let offset = c_long::try_from(offset).ok()?;
+    // SAFETY: the kernel chooses addresses where nothing is, and a file that is mapped is open.
+    let start = unsafe { mmap(null_mut(), bytes, PROT_READ_WRITE, how, file, offset) };
     (start as isize != -1).then_some(start as usize)
 }
 
-/// Ends that.
+/// Gives bytes back that [`map`] gave, and in which nothing is live.
 pub(crate) fn unmap(start: usize, bytes: usize) {
-    // SAFETY: it was mapped by [`map`], and nothing in it is live.
-    unsafe { munmap(start as *mut c_void, bytes.next_multiple_of(PAGE)) };
+    // SAFETY: nobody else has addresses that `map` gave, and who gives them back no longer uses them.
+    unsafe { munmap(start as *mut c_void, bytes) };
 }
 
 /// A file in memory loses what it holds, and keeps its length.
