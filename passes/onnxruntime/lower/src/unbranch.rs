@@ -26,21 +26,32 @@ pub fn out_of_branch(model: &mut ModelProto) -> bool {
     let results = inner.output.iter().map(|output| output.name.clone());
     let names: FxHashMap<String, String> = results.zip(node.output.iter().cloned()).collect();
     rename_values(&mut inner, &names);
-    outer.node.remove(position);
-    let only_for_it: FxHashSet<String> = std::mem::take(&mut outer.node)
-        .into_iter()
-        .flat_map(|node| node.output)
+    let around = std::mem::take(&mut outer.node);
+    let read_around: FxHashSet<&str> = around.iter().flat_map(read_by).collect();
+    let only_for_it: FxHashSet<&str> = around
+        .iter()
+        .flat_map(|node| &node.output)
+        .map(String::as_str)
         .collect();
     // What reads a value that was made for the branch alone was its mark.
     inner
         .node
-        .retain(|node| !node.input.iter().any(|name| only_for_it.contains(name)));
+        .retain(|node| !node.input.iter().any(|name| only_for_it.contains(name.as_str())));
+    let read: FxHashSet<&str> = inner.node.iter().flat_map(read_by).collect();
+    outer
+        .initializer
+        .retain(|weight| !read_around.contains(weight.name.as_str()) || read.contains(weight.name.as_str()));
     outer.node = inner.node;
     outer.initializer.append(&mut inner.initializer);
     outer.sparse_initializer.append(&mut inner.sparse_initializer);
     outer.quantization_annotation.append(&mut inner.quantization_annotation);
     outer.value_info.append(&mut inner.value_info);
     true
+}
+
+/// What a node reads, within its subgraphs, too.
+fn read_by(node: &NodeProto) -> impl Iterator<Item = &str> {
+    node.input.iter().map(String::as_str).chain(captures(node))
 }
 
 /// Whether a branch is all of its model: nothing around it is read but what it was given for its condition and its mark, no name means two things, and
@@ -64,11 +75,7 @@ fn is_apart(outer: &GraphProto, inner: &GraphProto) -> bool {
         .collect();
     let is_new = |name: &str| !names.contains(name) && !around.contains(name);
     let weights = inner.initializer.iter().map(|weight| weight.name.as_str());
-    let reads_around = |node: &NodeProto| {
-        let read = node.input.iter().map(String::as_str).chain(captures(node));
-        read.into_iter()
-            .any(|name| around.contains(name) && !made.contains(name))
-    };
+    let reads_around = |node: &NodeProto| read_by(node).any(|name| around.contains(name) && !made.contains(name));
     let strangers = inner.node.iter().filter(|node| reads_around(node));
     let is_mark = |node: &NodeProto| node.op_type == "SequenceLength";
     made.iter().copied().chain(weights).all(is_new)

@@ -24,7 +24,8 @@ pub(crate) fn start_tracing(quiet: bool, verbose: u8) {
     let named = std::env::var("REMAT_LOG").ok().filter(|named| !named.is_empty());
     let named: Option<Targets> = named.and_then(|named| named.parse().ok());
     let filter = named.unwrap_or_else(|| Targets::new().with_default(level));
-    let shown = print::layer().with_writer(|| EventLine).without_time();
+    // Its colors would be shown as text: no event may change a terminal.
+    let shown = print::layer().with_ansi(false).with_writer(|| EventLine).without_time();
     // Of several command lines in one process, the first decides.
     _ = tracing_subscriber::registry()
         .with(shown.with_filter(filter))

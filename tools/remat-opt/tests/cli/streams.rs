@@ -132,3 +132,13 @@ fn a_stream_is_used_once_and_messages_call_it_by_its_name() {
         assert!(!stderr.contains("stdin."), "{stderr}");
     }
 }
+
+#[test]
+fn events_are_plain_text() {
+    let folder = Folder::new();
+    let mut command = remat_opt(&format!("{MODEL} {QUICK} -vv -o"));
+    let output = command.arg(folder.path("out.onnx")).output().expect("it runs");
+    let said = text(&output.stderr);
+    assert_contains_all(&said, &["DEBUG remat"]);
+    assert!(!said.contains("\\u001b") && !said.contains('\u{1b}'), "{said}");
+}

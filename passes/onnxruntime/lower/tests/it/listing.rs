@@ -1,6 +1,6 @@
 //! What is written, line by line.
 
-use remat::onnx::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
+use remat::onnx::proto::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use remat::onnx::{ImportOptions, OnnxModel};
 use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, Shapes, lower, out_of_branch};
 use remat_testing::onnx::{FLOAT, graph, integers, model, node, opset, tensor_type};
@@ -97,8 +97,23 @@ fn all_nodes_can_stand_in_a_branch() {
     lowered.put_in_branch();
     let written = lowered.written();
     insta::assert_snapshot!(nested(written.graph.get_or_default(), 0));
-    // Out of it again, they are what they were.
+    // Out of it again, they are what they were, where the runtime saved constants as weights, too: none is left that nothing reads.
     let mut again = written.into_owned();
+    let mut saved = again.clone();
+    let around = saved.graph.mut_or_insert_default();
+    let (constants, others) = std::mem::take(&mut around.node)
+        .into_iter()
+        .partition(|node| node.op_type == "Constant");
+    around.node = others;
+    let constants: Vec<NodeProto> = constants;
+    assert!(!constants.is_empty());
+    around.initializer.extend(constants.iter().map(|constant| TensorProto {
+        name: constant.output[0].clone(),
+        ..TensorProto::default()
+    }));
+    assert!(out_of_branch(&mut saved));
+    let weights = &saved.graph.get_or_default().initializer;
+    assert_eq!(weights.len(), lowered.proto.graph.get_or_default().initializer.len());
     assert!(out_of_branch(&mut again));
     let (again, plain) = (again.graph.get_or_default(), lowered.proto.graph.get_or_default());
     assert_eq!(listing(again), listing(plain));
