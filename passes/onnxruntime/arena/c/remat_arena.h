@@ -22,6 +22,7 @@
  *     remat.arena.record        `1`, for programs that record: allocations are noted
  *     remat.arena.log           the least severity, 0 to 4, of messages of the runtime that reach the error stream; 2 unless set
  *     remat.arena.huge_pages    `0`: blocks lie in small pages
+ *     remat.paging.folder       the folder of the file to which models with pages move results; that for temporary files unless set
  */
 #ifndef REMAT_ARENA_H
 #define REMAT_ARENA_H
@@ -60,6 +61,11 @@ typedef struct remat_arena_figures {
     uint64_t weights_asked_bytes;   /* weights that were asked for ahead, together */
     uint64_t weights_dropped_bytes; /* weights that were dropped, together */
     uint64_t shared_bytes;          /* the block that it shares with others, in memory; of all sessions together each block once */
+    /* Of the process, and 0 of one session: */
+    uint64_t paged_out_bytes;          /* what runs wrote to second memories */
+    uint64_t paged_in_bytes;           /* what runs read from them */
+    uint64_t second_memory_bytes;      /* what second memories hold now */
+    uint64_t most_second_memory_bytes; /* most of that at one time */
 } remat_arena_figures;
 
 /* Writes the figures of the sessions of the options that were registered as number `session`, from 0, or of all together where it is negative, to the

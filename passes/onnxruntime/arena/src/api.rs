@@ -22,12 +22,25 @@ const CREATE_STATUS: usize = 0;
 const CREATE_ENV: usize = 3;
 const DISABLE_MEM_PATTERN: usize = 17;
 const SET_SESSION_LOG_SEVERITY_LEVEL: usize = 22;
+const CREATE_CUSTOM_OP_DOMAIN: usize = 26;
+const CUSTOM_OP_DOMAIN_ADD: usize = 27;
+const ADD_CUSTOM_OP_DOMAIN: usize = 28;
+const GET_TENSOR_MUTABLE_DATA: usize = 51;
+const GET_TENSOR_ELEMENT_TYPE: usize = 60;
+const GET_DIMENSIONS_COUNT: usize = 61;
+const GET_DIMENSIONS: usize = 62;
+const GET_TENSOR_TYPE_AND_SHAPE: usize = 65;
 const CREATE_MEMORY_INFO: usize = 68;
+const KERNEL_INFO_GET_ATTRIBUTE_INT64: usize = 86;
+const KERNEL_CONTEXT_GET_INPUT: usize = 90;
+const KERNEL_CONTEXT_GET_OUTPUT: usize = 91;
 const RELEASE_STATUS: usize = 93;
+const RELEASE_TENSOR_TYPE_AND_SHAPE_INFO: usize = 99;
 const ADD_SESSION_CONFIG_ENTRY: usize = 130;
 const REGISTER_ALLOCATOR: usize = 176;
 const HAS_SESSION_CONFIG_ENTRY: usize = 237;
 const GET_SESSION_CONFIG_ENTRY: usize = 238;
+const KERNEL_CONTEXT_GET_LOGGER: usize = 246;
 const SET_USER_LOGGING_FUNCTION: usize = 266;
 
 /// `ORT_INVALID_ARGUMENT`.
@@ -214,4 +227,169 @@ impl Api {
             1
         )
     }
+
+    /// A new domain of operators, which lives as long as the process.
+    pub(crate) fn domain(self, name: &CStr) -> Result<*mut c_void, Status> {
+        let mut domain = null_mut();
+        let created = call!(
+            self,
+            CREATE_CUSTOM_OP_DOMAIN,
+            unsafe extern "C" fn(*const c_char, *mut *mut c_void) -> Status,
+            name.as_ptr(),
+            &raw mut domain
+        );
+        checked(created, domain)
+    }
+
+    /// Puts an operator, an `OrtCustomOp`, into a domain.
+    pub(crate) fn add_operator(self, domain: *mut c_void, operator: *const c_void) -> Result<(), Status> {
+        let function = CUSTOM_OP_DOMAIN_ADD;
+        let added = call!(
+            self,
+            function,
+            unsafe extern "C" fn(*mut c_void, *const c_void) -> Status,
+            domain,
+            operator
+        );
+        checked(added, ())
+    }
+
+    /// Lets sessions of these options have a domain.
+    pub(crate) fn add_domain(self, options: *mut c_void, domain: *mut c_void) -> Result<(), Status> {
+        let function = ADD_CUSTOM_OP_DOMAIN;
+        let added = call!(
+            self,
+            function,
+            unsafe extern "C" fn(*mut c_void, *mut c_void) -> Status,
+            options,
+            domain
+        );
+        checked(added, ())
+    }
+
+    /// An integer attribute of a node.
+    pub(crate) fn attribute(self, info: *const c_void, name: &CStr) -> Option<i64> {
+        let mut value = 0;
+        let asked = call!(
+            self,
+            KERNEL_INFO_GET_ATTRIBUTE_INT64,
+            unsafe extern "C" fn(*const c_void, *const c_char, *mut i64) -> Status,
+            info,
+            name.as_ptr(),
+            &raw mut value
+        );
+        (!self.failed(asked)).then_some(value)
+    }
+
+    /// An operand of a node that runs.
+    pub(crate) fn operand(self, context: *mut c_void, place: usize) -> Result<*mut c_void, Status> {
+        let mut value = null_mut();
+        let asked = call!(
+            self,
+            KERNEL_CONTEXT_GET_INPUT,
+            unsafe extern "C" fn(*const c_void, usize, *mut *mut c_void) -> Status,
+            context,
+            place,
+            &raw mut value
+        );
+        self.there(checked(asked, value)?, "operand", place)
+    }
+
+    /// Makes a result of a node that runs, of these extents.
+    pub(crate) fn result(self, context: *mut c_void, place: usize, dims: &[i64]) -> Result<*mut c_void, Status> {
+        let mut value = null_mut();
+        let made = call!(
+            self,
+            KERNEL_CONTEXT_GET_OUTPUT,
+            unsafe extern "C" fn(*mut c_void, usize, *const i64, usize, *mut *mut c_void) -> Status,
+            context,
+            place,
+            dims.as_ptr(),
+            dims.len(),
+            &raw mut value
+        );
+        self.there(checked(made, value)?, "result", place)
+    }
+
+    fn there(self, value: *mut c_void, what: &str, place: usize) -> Result<*mut c_void, Status> {
+        if value.is_null() {
+            return Err(self.error(&format!("remat: {what} {place} is missing")));
+        }
+        Ok(value)
+    }
+
+    /// The extents of a tensor, and the type of its elements.
+    pub(crate) fn dims_and_element(self, tensor: *mut c_void) -> Result<(Vec<i64>, c_int), Status> {
+        let mut info = null_mut();
+        let asked = call!(
+            self,
+            GET_TENSOR_TYPE_AND_SHAPE,
+            unsafe extern "C" fn(*const c_void, *mut *mut c_void) -> Status,
+            tensor,
+            &raw mut info
+        );
+        checked(asked, ())?;
+        let (mut rank, mut element) = (0, 0);
+        let ranked = call!(
+            self,
+            GET_DIMENSIONS_COUNT,
+            unsafe extern "C" fn(*const c_void, *mut usize) -> Status,
+            info,
+            &raw mut rank
+        );
+        let mut dims = vec![0; rank];
+        let sized = call!(
+            self,
+            GET_DIMENSIONS,
+            unsafe extern "C" fn(*const c_void, *mut i64, usize) -> Status,
+            info,
+            dims.as_mut_ptr(),
+            rank
+        );
+        let typed = call!(
+            self,
+            GET_TENSOR_ELEMENT_TYPE,
+            unsafe extern "C" fn(*const c_void, *mut c_int) -> Status,
+            info,
+            &raw mut element
+        );
+        let release = RELEASE_TENSOR_TYPE_AND_SHAPE_INFO;
+        call!(self, release, unsafe extern "C" fn(*mut c_void), info);
+        let failed = [ranked, sized, typed].map(|status| self.failed(status));
+        if failed.contains(&true) {
+            return Err(self.error("remat: the extents of a tensor are not known"));
+        }
+        Ok((dims, element))
+    }
+
+    /// Where the elements of a tensor lie.
+    pub(crate) fn data(self, tensor: *mut c_void) -> Result<*mut c_void, Status> {
+        let mut data = null_mut();
+        let asked = call!(
+            self,
+            GET_TENSOR_MUTABLE_DATA,
+            unsafe extern "C" fn(*mut c_void, *mut *mut c_void) -> Status,
+            tensor,
+            &raw mut data
+        );
+        checked(asked, data)
+    }
+
+    /// What no other run has while the run goes on of which a node runs: its logger. 0 where that is not known.
+    pub(crate) fn run(self, context: *mut c_void) -> usize {
+        let mut logger: *const c_void = null_mut();
+        let asked = call!(
+            self,
+            KERNEL_CONTEXT_GET_LOGGER,
+            unsafe extern "C" fn(*const c_void, *mut *const c_void) -> Status,
+            context,
+            &raw mut logger
+        );
+        if self.failed(asked) { 0 } else { logger.addr() }
+    }
+}
+
+/// What a call gave, unless it failed.
+fn checked<T>(status: Status, value: T) -> Result<T, Status> {
+    if status.is_null() { Ok(value) } else { Err(status) }
 }

@@ -52,6 +52,14 @@ pub struct AllocationCounts {
     pub weights_dropped_bytes: u64,
     /// Bytes in memory of the block that it shares with other sessions; of all sessions together each block once.
     pub shared_bytes: u64,
+    /// Bytes that runs wrote to second memories. This and what follows is of the process: of one session it is 0.
+    pub paged_out_bytes: u64,
+    /// Bytes that runs read from second memories.
+    pub paged_in_bytes: u64,
+    /// Bytes in second memories now.
+    pub second_memory_bytes: u64,
+    /// Most such bytes at one time.
+    pub most_second_memory_bytes: u64,
 }
 
 impl AllocationCounts {
@@ -84,5 +92,14 @@ impl AllocationCounts {
         self.weights_asked_bytes += other.weights_asked_bytes;
         self.shared_bytes += other.shared_bytes;
         self.weights_dropped_bytes += other.weights_dropped_bytes;
+    }
+
+    /// Puts in what the process moved.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn moved(&mut self, moved: crate::paging::Moved) {
+        self.paged_out_bytes = moved.out;
+        self.paged_in_bytes = moved.back;
+        self.second_memory_bytes = moved.held;
+        self.most_second_memory_bytes = moved.most;
     }
 }

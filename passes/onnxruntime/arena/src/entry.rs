@@ -14,6 +14,7 @@ use crate::failing::can_fail;
 use crate::limit::Limit;
 use crate::memory::trim_heap;
 use crate::messages::{Purpose, say};
+use crate::paging::{self, Store};
 use crate::plans::Plans;
 use crate::session::{Environment, Options, RecordedEvent, Session};
 use crate::share::Shared;
@@ -70,8 +71,9 @@ pub unsafe extern "C" fn RegisterCustomOps(options: *mut c_void, base: *const Ap
     register(api, options, &version).err().unwrap_or_else(null_mut)
 }
 
-/// Gives the session an allocator, and sets what it takes for that.
+/// Gives the session the operators of pages, and, where it follows a plan or is recorded, an allocator and what that takes.
 fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status> {
+    paging::register(api, options)?;
     let is = |key: &CStr, value: &str| api.entry(options, key).as_deref() == Some(value);
     let resident = api.entry(options, RESIDENT);
     let resident = resident.map(|text| number_of_bytes("remat.weights.resident", &text));
@@ -99,10 +101,8 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
             (Plans::new(&file), Some(Purpose::new(&path, &file)))
         }
         None if is(RECORD, "1") => (Plans::default(), None),
-        None => {
-            say("no plan is named (`remat.arena.plan`): the session runs without one");
-            return Ok(());
-        }
+        // The session wants the operators only.
+        None => return Ok(()),
     };
     let severity = api.entry(options, LOG).and_then(|text| text.parse().ok()).unwrap_or(2);
     let (limit, waits) = limit(
@@ -262,6 +262,7 @@ pub unsafe extern "C" fn remat_arena_stats(session: i64, figures: *mut Allocatio
             sessions.iter().for_each(|session| sum.add(&session.figures()));
             (sum.reserved_bytes, sum.most_reserved_bytes) = Limit::of_process().reserved();
             sum.shared_bytes = Shared::all_bytes();
+            sum.moved(Store::moved());
         }
     }
     let bytes = bytes.min(size_of::<AllocationCounts>());

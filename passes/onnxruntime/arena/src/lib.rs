@@ -37,6 +37,7 @@
 //! | `advice` | what the system is told of weights |
 //! | `touches` | which weights a run reads: recorded |
 //! | `messages` | what is said on the error stream |
+//! | `paging` | a second memory: operators that move tensors there and back |
 //! | `api` | the functions of the runtime that are called |
 //! | `entry` | the functions that others call |
 //!
@@ -132,6 +133,8 @@ mod mapped;
 mod memory;
 #[cfg(target_os = "linux")]
 mod messages;
+#[cfg(target_os = "linux")]
+mod paging;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "functions that the runtime calls")]
 mod session;

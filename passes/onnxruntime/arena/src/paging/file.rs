@@ -1,0 +1,139 @@
+//! A file without a name, which goes with the process.
+//!
+//! Bytes are written and read by calls of the system, not through a mapping: a full disk is an error of a call and no signal, and memory that
+//! a run gave back meanwhile is one, too.
+
+use std::ffi::{c_int, c_long, c_void};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const POSIX_FADV_RANDOM: c_int = 1;
+const POSIX_FADV_WILLNEED: c_int = 3;
+const POSIX_FADV_DONTNEED: c_int = 4;
+/// Waits for what is on its way to the disk, writes the rest, and waits for that.
+const SYNC_FILE_RANGE_ALL: c_int = 1 | 2 | 4;
+/// The most bytes of one call.
+const CALL: usize = 8 << 20;
+
+// SAFETY: the C library of every 64-bit Linux has these functions, with these signatures.
+unsafe extern "C" {
+    fn pwrite(file: c_int, from: *const c_void, bytes: usize, at: c_long) -> isize;
+    fn posix_fadvise(file: c_int, at: c_long, bytes: c_long, advice: c_int) -> c_int;
+    fn sync_file_range(file: c_int, at: c_long, bytes: c_long, flags: c_int) -> c_int;
+}
+
+/// The file.
+#[derive(Debug)]
+pub(crate) struct Nameless(File);
+
+impl Nameless {
+    /// A new one in a folder, for this user only.
+    pub(crate) fn create(folder: &Path) -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = folder.join(format!(".remat-pages-{}-{number}", std::process::id()));
+            let opened = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&path);
+            match opened {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+                Ok(file) => {
+                    std::fs::remove_file(&path)?;
+                    let file = Self(file);
+                    // Pages are read whole, by announcement: no other readahead.
+                    file.advise(0, 0, POSIX_FADV_RANDOM);
+                    return Ok(file);
+                }
+            }
+        }
+    }
+
+    /// Writes memory of the run, from its address on. Where that is memory no more, it is an error.
+    pub(crate) fn write(&self, from: usize, bytes: u64, at: u64) -> io::Result<()> {
+        let bytes = usize::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let start = c_long::try_from(at).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let mut done = 0;
+        while done < bytes {
+            let place = c_long::try_from(done).ok().and_then(|done| start.checked_add(done));
+            let place = place.ok_or(io::ErrorKind::FileTooLarge)?;
+            let from = std::ptr::without_provenance::<c_void>(from + done);
+            // SAFETY: the system reads the memory and says where it cannot; nothing in this program does.
+            let written = unsafe { pwrite(self.0.as_raw_fd(), from, CALL.min(bytes - done), place) };
+            match usize::try_from(written) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => done += written,
+                Err(_) => {
+                    let error = io::Error::last_os_error();
+                    if error.kind() != io::ErrorKind::Interrupted {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads as many bytes as there is room for.
+    pub(crate) fn read(&self, to: &mut [u8], at: u64) -> io::Result<()> {
+        self.0.read_exact_at(to, at)
+    }
+
+    /// Has the system read bytes ahead.
+    pub(crate) fn read_ahead(&self, at: u64, bytes: u64) {
+        self.advise(at, bytes, POSIX_FADV_WILLNEED);
+    }
+
+    /// Has bytes reach the disk, and leave memory. What cannot be done is left out.
+    pub(crate) fn drop_from_memory(&self, at: u64, bytes: u64) {
+        if let Some((place, length)) = c_long::try_from(at).ok().zip(c_long::try_from(bytes).ok()) {
+            // SAFETY: plain numbers.
+            unsafe { sync_file_range(self.0.as_raw_fd(), place, length, SYNC_FILE_RANGE_ALL) };
+        }
+        self.advise(at, bytes, POSIX_FADV_DONTNEED);
+    }
+
+    /// The file ends here.
+    pub(crate) fn cut(&self, end: u64) {
+        let is_longer = self.0.metadata().is_ok_and(|metadata| metadata.len() > end);
+        if is_longer {
+            // The bytes stay where they cannot be given back.
+            let _ = self.0.set_len(end);
+        }
+    }
+
+    fn advise(&self, at: u64, bytes: u64, advice: c_int) {
+        if let Some((at, bytes)) = c_long::try_from(at).ok().zip(c_long::try_from(bytes).ok()) {
+            // SAFETY: plain numbers.
+            unsafe { posix_fadvise(self.0.as_raw_fd(), at, bytes, advice) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_and_memory_that_is_none_is_an_error() {
+        let file = Nameless::create(&std::env::temp_dir()).expect("the folder for temporary files");
+        let written: Vec<u8> = (0..100_000u32).map(|place| place.to_le_bytes()[0]).collect();
+        file.write(written.as_ptr().expose_provenance(), 100_000, 4096).expect("room");
+        file.drop_from_memory(4096, 100_000);
+        file.read_ahead(4096, 100_000);
+        let mut read = vec![0u8; 100_000];
+        file.read(&mut read, 4096).expect("they are there");
+        assert_eq!(read, written);
+        assert!(file.write(1 << 4, 4096, 0).is_err());
+        file.cut(0);
+        assert!(file.read(&mut read, 0).is_err());
+    }
+}
