@@ -50,7 +50,7 @@ pub use marks::{ANCHOR_SUFFIX, LostMarks, MARK, Marks, RECOMPUTE_OF};
 pub use model::{KnownValue, OnnxModel};
 pub use onnx_protobuf as proto;
 pub use proto_type::type_proto;
-pub use scope::{captures, rename_values};
+pub use scope::{captures, rename_captures, rename_values};
 pub use sizes::ImportOptions;
 pub use tensor_file::TensorFile;
 pub use tiles::{PART, TILE_MARK};

@@ -86,7 +86,7 @@ pub(crate) fn defined(graph: &GraphProto) -> impl Iterator<Item = &str> {
 }
 
 /// Renames outer values inside a node's subgraphs, but not names that a subgraph defines itself.
-pub(crate) fn rename_captures(node: &mut NodeProto, names: &FxHashMap<String, String>) {
+pub fn rename_captures(node: &mut NodeProto, names: &FxHashMap<String, String>) {
     if !names.is_empty() {
         subgraphs_mut(node).for_each(|graph| rename_in(graph, names));
     }

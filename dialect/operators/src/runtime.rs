@@ -1,11 +1,14 @@
-//! Operators that ONNX Runtime's optimizers make, for its own layouts of images.
+//! Operators that ONNX Runtime's optimizers make, for its own layouts of images, and those of the arena library.
 //!
 //! In `com.ms.internal.nhwc` channels stand last. In `com.microsoft.nchwc` they stand in blocks as wide as a vector: pooling is
 //! vectorized, reordering is a copy. Models with blocked operators are made for one machine. A reordering is not run again: where a
 //! file is loaded, each value is reordered once for all its readers.
 
-use crate::columns::{Blocked as B, Element, Formula as F, Movement as M};
+use crate::columns::{Blocked as B, Element, Formula as F, Movement as M, ResultType as R};
 use crate::operator::Operator;
+
+/// The domain of operators on pages.
+pub const PAGES_DOMAIN: &str = "com.remat";
 
 /// The domain of operators on blocks of channels.
 pub const BLOCKED_DOMAIN: &str = "com.microsoft.nchwc";
@@ -16,6 +19,10 @@ const fn nchwc(name: &'static str) -> Operator {
 
 const fn nhwc(name: &'static str) -> Operator {
     Operator::new("com.ms.internal.nhwc", name)
+}
+
+const fn pages(name: &'static str) -> Operator {
+    Operator::new(PAGES_DOMAIN, name).stateful().cost(F::Move(M::Copy))
 }
 
 #[rustfmt::skip]
@@ -47,4 +54,8 @@ pub(crate) const ROWS: &[Operator] = &[
     nhwc("QLinearConvTranspose").cost(F::ConvTranspose { weight: 3 }),
     nhwc("Resize").cost(F::Elementwise(8)),
     nhwc("SpaceToDepth").cost(F::Move(M::Transpose)),
+    pages("PageIn"),
+    pages("PageInBegin").results(&[R::Like(0)]),
+    pages("PageOut"),
+    pages("PageOutEnd").results(&[R::Like(0)]),
 ];

@@ -50,6 +50,12 @@ mod _native {
             .ok_or_else(|| pyo3::exceptions::PyOSError::new_err("plans of memory are for Linux only"))
     }
 
+    /// Whether a model moves results to a second memory, so that sessions need the library.
+    #[pyfunction]
+    fn needs_arena_library(path: std::path::PathBuf) -> bool {
+        remat_onnxruntime_run::needs_arena_library(&path)
+    }
+
     /// The library that counts a process's heap where it is preloaded, as a file.
     #[pyfunction]
     fn heap_meter() -> PyResult<&'static [u8]> {

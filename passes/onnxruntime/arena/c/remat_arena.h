@@ -61,7 +61,7 @@ typedef struct remat_arena_figures {
     uint64_t weights_asked_bytes;   /* weights that were asked for ahead, together */
     uint64_t weights_dropped_bytes; /* weights that were dropped, together */
     uint64_t shared_bytes;          /* the block that it shares with others, in memory; of all sessions together each block once */
-    /* Of the process, and 0 of one session: */
+    /* Of the process, whichever session it is: */
     uint64_t paged_out_bytes;          /* what runs wrote to second memories */
     uint64_t paged_in_bytes;           /* what runs read from them */
     uint64_t second_memory_bytes;      /* what second memories hold now */

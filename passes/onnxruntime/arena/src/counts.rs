@@ -52,7 +52,7 @@ pub struct AllocationCounts {
     pub weights_dropped_bytes: u64,
     /// Bytes in memory of the block that it shares with other sessions; of all sessions together each block once.
     pub shared_bytes: u64,
-    /// Bytes that runs wrote to second memories. This and what follows is of the process: of one session it is 0.
+    /// Bytes that runs wrote to second memories. This and what follows is of the process.
     pub paged_out_bytes: u64,
     /// Bytes that runs read from second memories.
     pub paged_in_bytes: u64,

@@ -262,9 +262,9 @@ pub unsafe extern "C" fn remat_arena_stats(session: i64, figures: *mut Allocatio
             sessions.iter().for_each(|session| sum.add(&session.figures()));
             (sum.reserved_bytes, sum.most_reserved_bytes) = Limit::of_process().reserved();
             sum.shared_bytes = Shared::all_bytes();
-            sum.moved(Store::moved());
         }
     }
+    sum.moved(Store::moved());
     let bytes = bytes.min(size_of::<AllocationCounts>());
     // SAFETY: the caller gives room for so many bytes, and the sum has them.
     unsafe { std::ptr::copy_nonoverlapping((&raw const sum).cast::<u8>(), figures.cast::<u8>(), bytes) };

@@ -89,9 +89,15 @@ impl Task<'_, '_> {
                 false => Shapes::Static,
             },
             reserve: 0,
+            waits_for_pages: false,
         };
         let first = self.write(&graph, recipe.rewrites.then_some(&options), effort, self.has_other)?;
         let mut best = first;
+        if best.0.report.transfers > 0 {
+            let waits = |options: &mut LoweringOptions| options.waits_for_pages = true;
+            let is_lower = |tried: &Form, best: &Form| Ok(tried.1.peak_bytes < best.1.peak_bytes);
+            self.try_form(&graph, effort, (&mut options, &mut best), waits, is_lower)?;
+        }
         // A shape is dynamic only where that gains, and stated only where a kernel that overwrites its operand gains.
         if options.shapes == Shapes::StaticInPlace {
             let shapes = |shapes| move |options: &mut LoweringOptions| options.shapes = shapes;

@@ -18,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::build::{byte_zero, constant, node, row};
 use crate::layout::Layout;
 use crate::names::Names;
+use crate::pages;
 use crate::zeros::Zeros;
 
 /// Results below this size may be known: what is lost to their reuse does not count.
@@ -117,6 +118,13 @@ impl<'t> DynamicShapes<'t> {
                 self.external.insert(output.clone());
             }
             self.first.push(node);
+            return;
+        }
+        if node.domain == pages::DOMAIN {
+            // The runtime knows no shape of what these make.
+            self.known
+                .extend(node.output.iter().map(|output| (output.clone(), Known::Nothing)));
+            out.push(node);
             return;
         }
         self.hide_stated(&mut node, names, out);

@@ -12,6 +12,7 @@
 //! | lays images out by what it sees | shapes that decide over a layout are stated, and what exists in blocks only gets no reader (`layout`) |
 //! | holds one block for all results of later runs | all nodes stand in a branch that captures a sequence, which has no such block (`branch`) |
 //! | runs what the leaves need, the leaf of the highest index first | order anchors: small leaves after all other nodes, whose walks yield the order of the plan (`anchors`) |
+//! | has one memory | operators of the arena library write results to a file and read them again (`pages`) |
 //!
 //! ONNX Runtime visits leaf nodes from last to first and runs each leaf's inputs depth-first. The order anchors are `Size` nodes appended
 //! so that this traversal yields *exactly* the planned order: nodes stand in the order of the plan, and the anchors after them in reverse.
@@ -30,6 +31,8 @@ mod in_place;
 mod layout;
 mod lower;
 mod names;
+mod occupancy;
+mod pages;
 mod schedule;
 mod sums;
 mod trace;

@@ -14,6 +14,7 @@ use crate::dynamic_shapes::{self, DynamicShapes, Rewritten};
 use crate::in_place;
 use crate::layout::Layout;
 use crate::names::Names;
+use crate::pages;
 use crate::zeros::Zeros;
 
 /// The execution orders for which a file is made: in them its peak is the predicted one.
@@ -59,6 +60,8 @@ pub struct LoweringOptions {
     /// Bytes that are taken first of all and given back at once, 0 for none. The memory arena makes its first region so large that they
     /// fit, and what comes later finds room there: fewer regions, less between them. Takes dynamic shapes.
     pub reserve: u64,
+    /// Whether nothing runs while a page is written to the second memory: less memory, where what leaves has no room to stay meanwhile.
+    pub waits_for_pages: bool,
 }
 
 impl Default for LoweringOptions {
@@ -67,6 +70,7 @@ impl Default for LoweringOptions {
             order: OrderHint::Any,
             shapes: Shapes::default(),
             reserve: 0,
+            waits_for_pages: false,
         }
     }
 }
@@ -90,6 +94,8 @@ pub struct LoweringReport {
     pub reserved: u64,
     /// Whether all nodes stand in a branch, for which the runtime has no memory pattern.
     pub in_branch: bool,
+    /// How often something comes back from the second memory: then the file needs the arena library.
+    pub transfers: usize,
 }
 
 /// A file that runs as planned.
@@ -103,6 +109,8 @@ pub struct Lowered {
     pub reserve: Option<String>,
     /// Vectors of zeros that the runtime learns of when it runs, each with its length.
     pub zeros: Vec<(String, usize)>,
+    /// Values that only pages are made of, or that stand for what came back, with their types.
+    pub paged: Vec<(String, ValueType)>,
     /// How it would be put inside a branch, where it can be.
     branch: Option<Branch>,
 }
@@ -116,6 +124,7 @@ impl Lowered {
             report: LoweringReport::default(),
             reserve: None,
             zeros: Vec::new(),
+            paged: Vec::new(),
             branch: None,
         }
     }
@@ -144,10 +153,12 @@ impl Lowered {
 
 /// Writes `rewritten`, which stems from `model`, as a file that ONNX Runtime runs in the order of its ops, without merging or fusing
 /// what it recomputes and without keeping buffers longer than their tensors. What `layout` names, of values of the model, is laid out as in
-/// the model. Its outputs have the bits of [`OnnxModel::export_proto`].
+/// the model. Its outputs have the bits of [`OnnxModel::export_proto`]. What `rewritten` moves to a second memory is moved by nodes of the arena
+/// library.
 ///
 /// # Errors
-/// Those of [`OnnxModel::export_proto`].
+/// Those of [`OnnxModel::export_proto`]; [`OnnxError::Unsupported`] if what is moved is no tensor whose bits lie in its own memory, or if the
+/// graph is in tiles.
 pub fn lower(
     model: &OnnxModel,
     rewritten: &Graph,
@@ -158,12 +169,15 @@ pub fn lower(
     let no_longer_copied = layout.no_longer_copied(rewritten);
     let mut proto = model.export_without_readers(rewritten)?;
     let mut names = Names::new(model, &proto);
+    let pages = pages::insert(&mut proto, rewritten, &mut names, options.waits_for_pages)?;
     let mut types = types(rewritten);
+    types.extend(pages.values.iter().cloned());
     let opset = default_opset(&proto);
     let graph = proto.graph.mut_or_insert_default();
     let mut report = LoweringReport {
         clones: clones::mark(graph),
         shapes: options.shapes,
+        transfers: pages.transfers,
         ..LoweringReport::default()
     };
     let mut activated: FxHashSet<String> = clones::read_by_marked_activations(graph).map(str::to_owned).collect();
@@ -228,6 +242,7 @@ pub fn lower(
         report,
         reserve,
         zeros: late,
+        paged: pages.values,
         branch,
     })
 }

@@ -15,7 +15,7 @@ pub use error::ArenaPlanError;
 pub use fused::map_to_fused;
 pub use plan::{
     ArenaAt, ArenaMeasured, ArenaPlanRequest, ArenaPlanned, InferredSizes, arena_library_path, arena_plan_path,
-    has_arena_library, plan_arena,
+    has_arena_library, plan_arena, write_arena_library,
 };
 pub use process::{
     Ledgers, MANIFEST, PORTABLE, ProcessLimit, ProcessRequest, ProcessWithin, ProcessWritten, Program, Promise,

@@ -104,6 +104,19 @@ pub fn arena_library_path(model: &Path) -> PathBuf {
     model.with_file_name(LIBRARY_NAME)
 }
 
+/// Writes the library to a file.
+///
+/// # Errors
+/// [`ArenaPlanError::NoLibrary`] if this program has none, and if it cannot be written.
+pub fn write_arena_library(library: &Path) -> Result<(), ArenaPlanError> {
+    let content = LIBRARY.ok_or(ArenaPlanError::NoLibrary)?;
+    // Where it is in use already, it stays.
+    if std::fs::read(library).ok().as_deref() != Some(content) {
+        remat_files::write(library, content).map_err(|error| unwritten(library, &error))?;
+    }
+    Ok(())
+}
+
 /// Plans the memory of a file that is written already, and writes plan and library beside it.
 ///
 /// Runs are recorded at several shapes and numbers of threads, and the file runs with the plan at these and others: buffers have to lie where
@@ -118,14 +131,10 @@ pub fn plan_arena(
     host: &Host,
     control: &SolveControl<'_>,
 ) -> Result<ArenaPlanned, ArenaPlanError> {
-    let content = LIBRARY.ok_or(ArenaPlanError::NoLibrary)?;
     let library = request
         .library
         .map_or_else(|| arena_library_path(request.model), Path::to_owned);
-    // Where it is in use already, it stays.
-    if std::fs::read(&library).ok().as_deref() != Some(content) {
-        remat_files::write(&library, content).map_err(|error| unwritten(&library, &error))?;
-    }
+    write_arena_library(&library)?;
     let scratch = scratch_folder()?;
     let planner = Planner {
         request,

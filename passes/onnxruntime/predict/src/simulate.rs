@@ -373,7 +373,8 @@ fn states_extents(constant: &TensorProto) -> bool {
 /// from knows. What was added to that graph are tensors.
 fn state_the_truth(program: &mut Program, rewritten: &Graph, lowered: &Lowered) {
     let tensors = rewritten.tensors.iter();
-    let types: HashMap<&str, &ValueType> = tensors.map(|tensor| (tensor.name.as_str(), &tensor.ty)).collect();
+    let mut types: HashMap<&str, &ValueType> = tensors.map(|tensor| (tensor.name.as_str(), &tensor.ty)).collect();
+    types.extend(lowered.paged.iter().map(|(name, ty)| (name.as_str(), ty)));
     for value in &mut program.values {
         match types.get(value.name.as_str()) {
             Some(ty) => state_type(value, ty),

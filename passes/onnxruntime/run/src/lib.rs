@@ -34,6 +34,7 @@ mod profile;
 mod record;
 mod resident;
 mod runner;
+mod second_memory;
 mod session;
 mod settings;
 mod shared_arena;
@@ -61,6 +62,7 @@ pub use record::{Recorded, RecordedBuffer, RecordedRun, Recording, record};
 pub use remat_files::Surroundings;
 pub use resident::{Resident, available_bytes};
 pub use runner::Runner;
+pub use second_memory::needs_arena_library;
 pub use session::{Runtime, SHARED_ARENA, run_seeded};
 pub use settings::{
     CompareSizes, LedgerOptions, MeasureOptions, OptimizationLevel, PairOptions, Provider, RecordOptions,

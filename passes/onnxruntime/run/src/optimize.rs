@@ -120,7 +120,7 @@ impl Saving<'_> {
             model: self.model.to_owned(),
             why,
         };
-        let builder = self.runtime.builder(self.settings)?;
+        let builder = self.runtime.builder(self.model, self.settings)?;
         self.session(builder, outside).map(drop).map_err(load)
     }
 

@@ -103,7 +103,7 @@ pub(crate) fn profile_here(
 ) -> Result<RunProfile, RuntimeError> {
     let folder = ScratchFolder::new("profile-").map_err(|error| unreadable(model, error.to_string()))?;
     let session = runtime
-        .builder(settings)?
+        .builder(model, settings)?
         .with_profiling(folder.path().join("profile"))
         .map_err(|error| unreadable(model, error.to_string()))?
         .commit_from_file(model);

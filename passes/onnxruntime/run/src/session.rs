@@ -11,7 +11,9 @@ use ort::session::{Session, SessionOutputs};
 use ort::value::{DynTensor, DynValue, Outlet};
 
 use crate::planned::ArenaLibrary;
-use crate::{InputTensor, OptimizationLevel, Output, Provider, RuntimeError, SessionSettings, inputs, version};
+use crate::{
+    InputTensor, OptimizationLevel, Output, Provider, RuntimeError, SessionSettings, inputs, second_memory, version,
+};
 
 /// ONNX Runtime, loaded.
 #[derive(Debug)]
@@ -61,8 +63,8 @@ impl Runtime {
         &self.version
     }
 
-    /// What a session is built with, before the model is named.
-    pub(crate) fn builder(&self, settings: &SessionSettings) -> Result<SessionBuilder, RuntimeError> {
+    /// What a session of a model is built with.
+    pub(crate) fn builder(&self, model: &Path, settings: &SessionSettings) -> Result<SessionBuilder, RuntimeError> {
         let lacking = |why: String| RuntimeError::Provider {
             provider: settings.provider.to_string(),
             why,
@@ -93,7 +95,10 @@ impl Runtime {
             .map_err(result)?
             .with_memory_pattern(settings.memory_pattern)
             .map_err(result)
-            .and_then(|builder| with_arena_library(builder, settings))
+            .and_then(|builder| match &settings.arena_library {
+                Some(arena) => with_arena_library(builder, arena),
+                None => second_memory::with_operators(builder, model),
+            })
             .and_then(|builder| self.with_shared_arena(builder, settings))
     }
 
@@ -119,7 +124,7 @@ impl Runtime {
 
     /// Loads a model.
     pub(crate) fn open(&self, model: &Path, settings: &SessionSettings) -> Result<Loaded, RuntimeError> {
-        let session = self.builder(settings)?.commit_from_file(model);
+        let session = self.builder(model, settings)?.commit_from_file(model);
         let session = session.map_err(|error| RuntimeError::Load {
             model: model.to_owned(),
             why: error.to_string(),
@@ -134,16 +139,13 @@ pub const SHARED_ARENA: [(&str, &str); 2] = [
     ("session.use_device_allocator_for_initializers", "1"),
 ];
 
-/// The session with the arena library, if it has one: all that a user sets.
-fn with_arena_library(builder: SessionBuilder, settings: &SessionSettings) -> Result<SessionBuilder, RuntimeError> {
-    let Some(ArenaLibrary {
+/// The session with the arena library: all that a user sets.
+fn with_arena_library(builder: SessionBuilder, arena: &ArenaLibrary) -> Result<SessionBuilder, RuntimeError> {
+    let ArenaLibrary {
         library,
         plan,
         keeps_pattern,
-    }) = &settings.arena_library
-    else {
-        return Ok(builder);
-    };
+    } = arena;
     let result = |error: ort::Error<SessionBuilder>| RuntimeError::ArenaLibrary {
         path: library.clone(),
         why: error.to_string(),

@@ -67,6 +67,14 @@ class SessionMemory:
     """Weights that were dropped, together."""
     shared_bytes: int | None = None
     """What is in memory of the block that the session shares with others."""
+    paged_out_bytes: int | None = None
+    """What runs wrote to the second memory. This and what follows is of the process."""
+    paged_in_bytes: int | None = None
+    """What runs read from it."""
+    second_memory_bytes: int | None = None
+    """What it holds now."""
+    most_second_memory_bytes: int | None = None
+    """Most of that at one time."""
 
 
 _NAMES = [field.name for field in dataclasses.fields(SessionMemory)]

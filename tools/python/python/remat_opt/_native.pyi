@@ -20,6 +20,9 @@ def embed(program: str | PathLike[str], arguments: Sequence[str], environments: 
 def arena_library() -> bytes:
     """The library with which ONNX Runtime obeys plans of memory, as a file. `OSError` on other systems than Linux."""
 
+def needs_arena_library(path: str | PathLike[str]) -> bool:
+    """Whether a model moves results to a second memory, so that its sessions need the library."""
+
 def heap_meter() -> bytes:
     """The library that counts a process's heap where it is preloaded: `remat_heap_live`, `remat_heap_peak`,
     `remat_heap_reset`. `OSError` on other systems than Linux with glibc."""

@@ -54,7 +54,8 @@ def session(
 ) -> Session:
     """A session of ONNX Runtime for a file that was written earlier. Where its plan of memory lies beside it
     (`PATH.arena`), the session obeys that: the optimization level of the plan is set, and nothing else, and the library
-    beside the model, or else the one of this package, follows it. Its `memory()` tells what the library counted.
+    beside the model, or else the one of this package, follows it. Its `memory()` tells what the library counted. A
+    file that moves results to a second memory gets the library in any case.
 
     Of a loadable form (`remat-opt model.onnx -o DIR --process`) the optimized model is taken where this version of ONNX
     Runtime and this processor are those that it was made for, with its weights mapped. Elsewhere a warning says why not,
@@ -94,7 +95,11 @@ def session(
             options.add_session_config_entry("remat.weights.resident", chosen.resident)
         model, proved = chosen.model, chosen.portable
     plan = model.with_name(f"{model.name}.arena")
-    obeyed = _obey(options, plan, model.with_name(_LIBRARY), memory, share) if plan.exists() else None
+    obeyed = None
+    if plan.exists():
+        obeyed = _obey(options, plan, model.with_name(_LIBRARY), memory, share)
+    else:
+        _page(options, model, model.with_name(_LIBRARY))
     return _inference(model, options, providers, keywords, obeyed, memory, batch, share, proved)
 
 
@@ -120,10 +125,12 @@ def of_report(
         for name in ("enable_cpu_mem_arena", "enable_mem_pattern", "enable_mem_reuse"):
             if not needs[name]:
                 setattr(options, name, False)
-    arena = report.get("arena_plan")
+    arena, pages = report.get("arena_plan"), report.get("pages_library")
     obeyed = None
     if arena is not None:
         obeyed = _obey(options, pathlib.Path(arena["file"]), pathlib.Path(arena["library"]), memory, share)
+    elif pages is not None:
+        _page(options, path, pathlib.Path(pages))
     _recommended(report, options)
     return _inference(path, options, providers, keywords, obeyed, memory, batch, share)
 
@@ -199,6 +206,12 @@ def _obey(
     # Who shares a block has the same library.
     follower = _counts.library(library if library.exists() and not share else _own_library())
     return plans, follower.register(options, plans.block_bytes)
+
+
+def _page(options: onnxruntime.SessionOptions, model: pathlib.Path, library: pathlib.Path) -> None:
+    """Gives sessions of a model that moves results to a second memory the library that does so."""
+    if _native.needs_arena_library(model):
+        options.register_custom_ops_library(str(library if library.exists() else _own_library()))
 
 
 def _bytes(memory: Size) -> int:

@@ -8,7 +8,7 @@ use remat::fission::is_limited_by_threads;
 use remat::onnx_mlir::{Barriers, Form, Options};
 use remat::plan::{BudgetSpec, parse_duration, parse_share};
 use remat::solver::SolveControl;
-use remat::{Format, Model, Output, SolveRequest, Target};
+use remat::{Format, Model, Output, SecondMemory, SolveRequest, Target};
 use remat_files::OutputFolder;
 use remat_onnxruntime_deploy::{OrderHint, PORTABLE, arena_library_path, arena_plan_path, has_arena_library};
 use remat_onnxruntime_run::{OptimizationLevel, Provider};
@@ -305,11 +305,25 @@ impl OptimizeArgs {
         let output = self
             .model_output()
             .filter(|_| self.plans_memory() && !self.target.process)?;
-        let library = self.target.arena_library.clone();
-        Some([
-            arena_plan_path(&output),
-            library.unwrap_or_else(|| arena_library_path(&output)),
-        ])
+        Some([arena_plan_path(&output), self.library_of(&output)])
+    }
+
+    /// Where the arena library lies that belongs to a model.
+    pub(super) fn library_of(&self, output: &Path) -> PathBuf {
+        let named = self.target.arena_library.clone();
+        named.unwrap_or_else(|| arena_library_path(output))
+    }
+
+    /// The arena library, where the output is a model for ONNX Runtime that may move results to a second memory.
+    pub(super) fn pages_library(&self) -> Option<PathBuf> {
+        let output = self.output.as_deref().filter(|output| is_model(output))?;
+        let is_paged = self.target.target == Some(TargetArg::Ort) && self.is_paged();
+        is_paged.then(|| self.library_of(output))
+    }
+
+    /// Whether plans may move results to a second memory.
+    pub(super) fn is_paged(&self) -> bool {
+        matches!(self.load.paging.second_memory(), Some(SecondMemory::Used { .. }))
     }
 
     /// What is asked of the solver.

@@ -1,5 +1,7 @@
 //! What holds of a written model in ONNX Runtime, for JSON.
 
+use std::path::PathBuf;
+
 use remat_onnxruntime_deploy::{
     ArenaOff, ArenaPlanned, Check, Deployment, LeftOut, LowerLevelResult, Padding, Prediction, Rejected, Setting,
     SettingsTried, Strategy,
@@ -79,6 +81,9 @@ pub(super) struct InRuntime {
     pub(super) padding: Option<Padding>,
     /// What there was no time for, in words.
     pub(super) left_out: Vec<String>,
+    /// The library that every session of the written model needs, because it moves results to a second memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pages_library: Option<PathBuf>,
     /// The plan of the model's memory, where one was asked for.
     pub(super) arena_plan: Option<ArenaPlanned>,
     /// Why there is none, where one was tried.
@@ -186,6 +191,7 @@ impl InRuntime {
             limiting_threads: args.limiting_threads(&found.model, found.solution.replay.peak),
             padding: found.padding.clone(),
             left_out: found.left_out.iter().map(LeftOut::to_string).collect(),
+            pages_library: args.pages_library().filter(|_| found.is_written && lowering.transfers > 0),
             arena_plan: arena.as_ref().ok().cloned(),
             no_arena_plan: arena.as_ref().err().filter(|why| !why.is_empty()).cloned(),
             settings: settings.cloned(),

@@ -25,12 +25,13 @@ use anyhow::{Context, bail};
 use remat::plan::{Bound, BudgetSpec, Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer, SolveControl};
 use remat::{
-    ErrorKind, FissionRequest, Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, SolveRequest, Target,
+    ErrorKind, FissionRequest, Format, Goal, LoadOptions, Model, Output, Solution, SolveRequest, Target,
 };
 use remat_files::document::to_json;
 use remat_files::shown;
 use remat_onnxruntime_deploy::{
-    DeployError, DeployRequest, Deployment, OrderHint, SettingsRequest, open_model, try_settings, with_planned_bodies,
+    DeployError, DeployRequest, Deployment, OrderHint, SettingsRequest, has_arena_library, open_model, try_settings,
+    with_planned_bodies, write_arena_library,
 };
 
 pub(crate) use args::OptimizeArgs;
@@ -88,6 +89,7 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
     ];
     let weights = args.weights();
     let [arena_plan, arena_library] = args.arena_files().map_or([None, None], |files| files.map(Some));
+    let arena_library = arena_library.or_else(|| args.pages_library());
     let writes = [
         (
             "the result (`-o`)",
@@ -346,13 +348,15 @@ fn runtime(args: &OptimizeArgs, job: &mut Job<'_>, format: Format, plan: Option<
     if is_wanted && args.output.as_deref().is_some_and(is_mlir) {
         bail!("`--target ort` is for models that ONNX Runtime runs, which reads no MLIR");
     }
-    let is_paged = matches!(args.load.paging.second_memory(), Some(SecondMemory::Used { .. }));
-    let is_special = is_paged || args.goal.goal() != Goal::default() || plan.is_some_and(is_special);
+    let is_special = args.goal.goal() != Goal::default() || plan.is_some_and(is_special);
     if is_special && is_wanted {
-        bail!(
-            "`--target ort` plans for least time in one memory: leave out `--paging`, `--objective` and `--deadline`"
-        );
+        bail!("`--target ort` plans for least time: leave out `--objective` and `--deadline`");
     }
+    if args.is_paged() && is_wanted && !has_arena_library() {
+        bail!("`--target ort` moves results to a second memory with the arena library, which this program has not");
+    }
+    let is_paged = args.is_paged() || plan.is_some_and(is_paged);
+    let is_special = is_special || is_paged && !is_wanted;
     if args.block.bound == Bound::Block && is_wanted {
         bail!(
             "`--bound block` is for plans whose offsets are followed, and ONNX Runtime places results itself: write it for \
@@ -382,10 +386,14 @@ fn runtime(args: &OptimizeArgs, job: &mut Job<'_>, format: Format, plan: Option<
     }
 }
 
-/// Whether a plan was not made for least time in one memory.
+/// Whether a plan was not made for least time.
 fn is_special(plan: &PlanFile) -> bool {
-    let is_paged = plan.setup.as_ref().is_some_and(|setup| setup.paging.is_some());
-    is_paged || plan.objective != Objective::Time || plan.deadline.is_some()
+    plan.objective != Objective::Time || plan.deadline.is_some()
+}
+
+/// Whether a plan was made with a second memory.
+fn is_paged(plan: &PlanFile) -> bool {
+    plan.setup.as_ref().is_some_and(|setup| setup.paging.is_some())
 }
 
 fn deploy(
@@ -423,7 +431,8 @@ fn deploy(
     };
     let staging = args.output.as_deref().filter(|_| args.target.process);
     let staging = staging.map(process::begin).transpose()?;
-    let fission = args.fission.request(true);
+    // A graph in tiles has no pages.
+    let fission = args.fission.request(true).filter(|_| !args.is_paged());
     let profiler = |path: &Path| job.profile_of(path, expected(&model));
     let limit = args.whole.limit();
     let wanted = match &limit {
@@ -474,6 +483,9 @@ fn deploy(
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
     let may_round = fission.is_some_and(|fission| fission.exactness == remat::fission::Exactness::Any);
+    if let Some(library) = args.pages_library().filter(|_| found.is_written && found.lowering.transfers > 0) {
+        write_arena_library(&library).map_err(DeployError::from)?;
+    }
     let written = written.filter(|_| found.is_written).zip(job.host.as_ref());
     let arena_job = ArenaJob {
         written: written.map_or(Path::new(""), |(file, _)| file),

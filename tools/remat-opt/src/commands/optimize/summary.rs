@@ -203,7 +203,13 @@ fn used(report: &Report, output: &Path) -> String {
     let Some(runtime) = &report.in_runtime else {
         return format!("{path}: ONNX Runtime follows the plan only with the options that `-v` lists");
     };
-    let needed = needed(runtime);
+    let mut needed = needed(runtime);
+    if let Some(library) = &runtime.pages_library {
+        needed.push(format!(
+            "`remat_opt.session`, or register_custom_ops_library(\"{}\"): it moves results to a file",
+            shown(library.display())
+        ));
+    }
     if needed.is_empty() {
         return format!("{path}: use it as before, no options needed");
     }
