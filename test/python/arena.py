@@ -6,9 +6,11 @@ import numpy as np
 import onnxruntime as ort
 from runtime import inputs
 
-FIGURES = (
-    "runs placed planned_outside missed refused at_load blocks block_bytes most_blocks outside_bytes most_outside_bytes"
-).split()
+FIGURES = """
+runs placed planned_outside missed refused at_load blocks block_bytes most_blocks outside_bytes most_outside_bytes used_bytes
+most_used_bytes shapes waits waiting_nanoseconds refused_runs limit_bytes reserved_bytes most_reserved_bytes returned_bytes
+weights_asked_bytes weights_dropped_bytes shared_bytes paged_out_bytes paged_in_bytes second_memory_bytes most_second_memory_bytes
+""".split()
 
 
 def options(library, plan, threads=1):

@@ -17,7 +17,7 @@ use crate::input::{read, read_text};
 use crate::setup::setup_of;
 use crate::{
     BaselineOf, BaselinePeak, BugReport, DeviceCapacity, Error, ExternalBytes, Format, LoadOptions, ReadError,
-    SecondMemory, SolveError,
+    SolveError,
 };
 
 /// What the problem was made from.
@@ -93,8 +93,7 @@ impl Model {
         let device = options.device()?;
         let is_for_runtime = device.cpu_kernels
             && options.accounting.unwrap_or(Accounting::Runtime) == Accounting::Runtime
-            && options.order.unwrap_or(OrderMode::Free) == OrderMode::Free
-            && !matches!(options.second_memory, Some(SecondMemory::Used { .. }));
+            && options.order.unwrap_or(OrderMode::Free) == OrderMode::Free;
         let model = if is_for_runtime {
             model.with_kernels_in_place()
         } else {
@@ -426,8 +425,8 @@ impl Model {
         self.baseline_peak
     }
 
-    /// Whether plans count memory as ONNX Runtime on a CPU takes it: an ONNX model in any order, in one memory. Then what the model takes
-    /// as it is can be measured or simulated.
+    /// Whether plans count memory as ONNX Runtime on a CPU takes it: an ONNX model in any order. Then what the model takes as it is
+    /// can be measured or simulated.
     #[must_use]
     pub fn is_for_runtime(&self) -> bool {
         self.is_for_runtime

@@ -42,7 +42,7 @@ pub enum SaveError {
         input: &'static str,
     },
     /// The plan moves storages, which ONNX cannot say.
-    #[error("`{path}` cannot be written: the plan moves {storages} times to the second memory and back, and ONNX cannot represent that", path = shown(.path.display()))]
+    #[error("`{path}` cannot be written: the plan moves {storages} times to the second memory and back, which ONNX cannot say", path = shown(.path.display()))]
     Paged {
         /// The output.
         path: PathBuf,

@@ -52,7 +52,7 @@ mod _native {
 
     /// Whether a model moves results to a second memory, so that sessions need the library.
     #[pyfunction]
-    fn needs_arena_library(path: std::path::PathBuf) -> bool {
+    fn needs_arena_library(path: PathBuf) -> bool {
         remat_onnxruntime_run::needs_arena_library(&path)
     }
 

@@ -93,13 +93,4 @@ impl AllocationCounts {
         self.shared_bytes += other.shared_bytes;
         self.weights_dropped_bytes += other.weights_dropped_bytes;
     }
-
-    /// Puts in what the process moved.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn moved(&mut self, moved: crate::paging::Moved) {
-        self.paged_out_bytes = moved.out;
-        self.paged_in_bytes = moved.back;
-        self.second_memory_bytes = moved.held;
-        self.most_second_memory_bytes = moved.most;
-    }
 }

@@ -264,7 +264,9 @@ pub unsafe extern "C" fn remat_arena_stats(session: i64, figures: *mut Allocatio
             sum.shared_bytes = Shared::all_bytes();
         }
     }
-    sum.moved(Store::moved());
+    let moved = Store::moved();
+    (sum.paged_out_bytes, sum.paged_in_bytes) = (moved.out, moved.back);
+    (sum.second_memory_bytes, sum.most_second_memory_bytes) = (moved.held, moved.most);
     let bytes = bytes.min(size_of::<AllocationCounts>());
     // SAFETY: the caller gives room for so many bytes, and the sum has them.
     unsafe { std::ptr::copy_nonoverlapping((&raw const sum).cast::<u8>(), figures.cast::<u8>(), bytes) };

@@ -4,7 +4,7 @@
 //! between them. That graph is what runs, and what a plan is made on; but its kernels and weights belong to processors of one kind. So
 //! each of its ops is traced back to the nodes that it stands for, and the plan is written with those: loaded, they become its ops again.
 
-use remat::plan::{self, Structure, lower_sequence};
+use remat::plan::{self, Event, Step, StorageRole, Structure, lower_events};
 use remat::{Model, Solution};
 use remat_cost::{OpRecord, ProfileFile};
 use remat_ir::{Graph, OpId, TensorId};
@@ -86,7 +86,8 @@ impl LaidOut {
         file
     }
 
-    /// The solution, which is about the laid-out model, on the nodes. Nodes that no op stands for run when they are needed.
+    /// The solution, which is about the laid-out model, on the nodes. Nodes that no op stands for run when they are needed. What is moved to a second
+    /// memory and back is the value of the nodes, whichever layout it has.
     ///
     /// # Errors
     /// [`DeployError::NotPortable`] if the nodes were traced wrongly.
@@ -94,26 +95,38 @@ impl LaidOut {
         let problem = self.model.problem().clone();
         let structure = Structure::of(&problem);
         let mut sequence = Sequence::new(&problem, &structure);
-        for run in laid_out.plan.runs() {
-            let first = laid_out.problem.ops[run].defines.first();
+        let nodes_of = |op: OpId| {
+            let first = laid_out.problem.ops[op].defines.first();
             let nodes = first.and_then(|&tensor| self.mapping.stands_for.get(&laid_out.problem.tensors[tensor].name));
-            nodes.into_iter().flatten().for_each(|node| sequence.run(node));
+            nodes.into_iter().flatten().map(String::as_str)
+        };
+        for step in &laid_out.plan.steps {
+            match *step {
+                Step::Compute(op) | Step::Recompute(op) => nodes_of(op).for_each(|node| sequence.run(node)),
+                Step::PageIn(storage) => {
+                    let root = &laid_out.problem.tensors[laid_out.problem.storages[storage].root];
+                    // A value in blocks has another name: it is that of the last node that its op stands for.
+                    let in_blocks = root.producer.and_then(|op| nodes_of(op).last());
+                    sequence.fetch(&root.name, in_blocks);
+                }
+                Step::Free(_) | Step::PageOut(_) => {}
+            }
         }
-        let order = sequence.complete();
+        let events = sequence.complete();
         let refused = |why: String| DeployError::NotPortable { why };
-        let plan = lower_sequence(&problem, &structure, order).map_err(|error| refused(error.to_string()))?;
+        let plan = lower_events(&problem, &structure, events).map_err(|error| refused(error.to_string()))?;
         let replay = remat::verify::replay(&problem, &plan).map_err(|rejection| refused(rejection.to_string()))?;
         Ok(Solution::of(&self.model, problem, plan, replay, None))
     }
 }
 
-/// The nodes in the order in which they are to run.
+/// What is to happen to the nodes, in order.
 struct Sequence<'p> {
     problem: &'p plan::Problem,
     structure: &'p Structure,
     producers: FxHashMap<&'p str, OpId>,
     has_run: FxHashSet<OpId>,
-    order: Vec<OpId>,
+    events: Vec<Event>,
 }
 
 impl<'p> Sequence<'p> {
@@ -126,7 +139,7 @@ impl<'p> Sequence<'p> {
                 .filter_map(|tensor| Some((tensor.name.as_str(), tensor.producer?)))
                 .collect(),
             has_run: FxHashSet::default(),
-            order: Vec::new(),
+            events: Vec::new(),
         }
     }
 
@@ -137,6 +150,26 @@ impl<'p> Sequence<'p> {
             self.first_run(op);
         } else if self.problem.ops[op].recomputable {
             self.push(op);
+        }
+    }
+
+    /// Brings back the value of this name, or else that of the node; nothing where it is not moved by itself or has not been made.
+    fn fetch(&mut self, name: &str, of_node: Option<&str>) {
+        let named = [Some(name), of_node].into_iter().flatten();
+        let makers = named.filter_map(|name| self.producers.get_key_value(name));
+        let storage = makers
+            .filter(|(_, op)| self.has_run.contains(op))
+            .find_map(|(name, &op)| {
+                let defined = self.problem.ops[op].defines.iter();
+                let tensors = defined.map(|&tensor| &self.problem.tensors[tensor]);
+                tensors
+                    .filter(|tensor| tensor.name == *name)
+                    .map(|tensor| tensor.storage)
+                    .next()
+            });
+        if let Some(storage) = storage.filter(|&storage| self.problem.storages[storage].role == StorageRole::Transient)
+        {
+            self.events.push(Event::Fetch(storage));
         }
     }
 
@@ -162,18 +195,18 @@ impl<'p> Sequence<'p> {
     /// Lazy views run when they are needed.
     fn push(&mut self, op: OpId) {
         if !self.structure.is_lazy(op) {
-            self.order.push(op);
+            self.events.push(Event::Run(op));
         }
     }
 
     /// All runs; nodes that nothing asked for come last.
-    fn complete(mut self) -> Vec<OpId> {
+    fn complete(mut self) -> Vec<Event> {
         for op in self.structure.scheduled() {
             if !self.has_run.contains(&op) {
                 self.first_run(op);
             }
         }
-        self.order
+        self.events
     }
 }
 

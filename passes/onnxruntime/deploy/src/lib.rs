@@ -55,6 +55,7 @@ mod request;
 mod search;
 mod strategy;
 mod tiles;
+mod transfers;
 
 pub use arena_off::ArenaOff;
 pub use check::{Check, Outputs};
@@ -72,8 +73,10 @@ pub use remat_onnxruntime_observe::{
     ArenaAt, ArenaMeasured, ArenaPlanError, ArenaPlanRequest, ArenaPlanned, InferredSizes, Ledgers, MANIFEST, PORTABLE,
     ProcessLimit, ProcessRequest, ProcessWithin, ProcessWritten, ProfileRequest, Program, Promise, Setting,
     SettingBytes, SettingOptions, SettingTried, SettingsRequest, SettingsTried, WeightBytes, arena_library_path,
-    arena_plan_path, has_arena_library, measured_ledgers, measured_profile, plan_arena, try_settings, write_arena_library, write_process,
+    arena_plan_path, has_arena_library, measured_ledgers, measured_profile, plan_arena, try_settings,
+    write_arena_library, write_process,
 };
 pub use remat_onnxruntime_predict::{PlannedBodies, Prediction, with_planned_bodies, with_simulated_baseline};
 pub use request::{DeployRequest, Profiler};
 pub use strategy::Strategy;
+pub use transfers::with_pages_of_the_runtime;

@@ -267,15 +267,20 @@ impl<'a> Pager<'a> {
             None => {
                 let tensor = &self.graph.tensors[root];
                 let ValueType::Tensor { element, .. } = tensor.ty else {
-                    return Err(unsupported(&tensor.name, "only tensors can be moved to the second memory"));
+                    return Err(unsupported(
+                        &tensor.name,
+                        "only tensors can be moved to the second memory",
+                    ));
                 };
                 if element == ElementType::String || element.bits() < 8 {
-                    let what = format!("elements of type {} cannot be moved to the second memory", element.name());
+                    let what = format!(
+                        "elements of type {} cannot be moved to the second memory",
+                        element.name()
+                    );
                     return Err(unsupported(&tensor.name, &what));
                 }
                 let (name, ticket) = (self.current(root)?, self.ticket(storage, "page_out"));
-                self.nodes
-                    .push(node("PageOut", &[&name], &[&ticket], Vec::new()));
+                self.nodes.push(node("PageOut", &[&name], &[&ticket], Vec::new()));
                 self.leaving.push_back(storage);
                 Whereabouts::Leaving(ticket)
             }
@@ -299,7 +304,8 @@ impl<'a> Pager<'a> {
         let left = self.ticket(storage, "page_left");
         self.nodes
             .push(node("PageOutEnd", &[&ticket, &name], &[&left], Vec::new()));
-        self.now.retain(|&tensor, _| self.graph.tensors[tensor].storage != storage);
+        self.now
+            .retain(|&tensor, _| self.graph.tensors[tensor].storage != storage);
         self.places.insert(storage, Whereabouts::Out(left));
     }
 
@@ -311,7 +317,8 @@ impl<'a> Pager<'a> {
         let announced = self.ticket(storage, "page_in");
         self.nodes
             .push(node("PageInBegin", &[&ticket], &[&announced], Vec::new()));
-        self.now.retain(|&tensor, _| self.graph.tensors[tensor].storage != storage);
+        self.now
+            .retain(|&tensor, _| self.graph.tensors[tensor].storage != storage);
         self.places.insert(storage, Whereabouts::Announced(announced));
     }
 
@@ -331,7 +338,10 @@ impl<'a> Pager<'a> {
             .filter(|&&(begin, back)| begin <= op && self.next <= back)
             .map(|&(_, back)| back)
             .collect();
-        for storage in early.into_iter().filter_map(|back| moved(self.graph, &self.graph.ops[back])) {
+        for storage in early
+            .into_iter()
+            .filter_map(|back| moved(self.graph, &self.graph.ops[back]))
+        {
             self.announce(storage);
         }
         self.rename_operands(op, &mut node)?;
@@ -341,8 +351,13 @@ impl<'a> Pager<'a> {
             if let Some(name) = self.now.get(&result).filter(|_| self.returned.contains(&result)) {
                 node.output[place].clone_from(name);
             }
-            if self.root(self.graph.tensors[result].storage) != result {
+            let storage = self.graph.tensors[result].storage;
+            if self.root(storage) != result {
                 self.views.insert(result, (op, node.clone()));
+                // A view of what came back.
+                if matches!(self.places.get(&storage), Some(Whereabouts::Back(_))) {
+                    self.now.insert(result, node.output[place].clone());
+                }
             }
         }
         self.nodes.push(node);
@@ -397,7 +412,9 @@ impl<'a> Pager<'a> {
                 .get(&wanted)
                 .ok_or_else(|| unsupported(&graph.tensors[wanted].name, "it shares bytes and is no view"))?;
             let of = graph.ops[*op].inputs.iter().flatten();
-            let base = of.copied().find(|&of| graph.tensors[of].storage == storage && of != wanted);
+            let base = of
+                .copied()
+                .find(|&of| graph.tensors[of].storage == storage && of != wanted);
             chain.push(wanted);
             wanted = base.ok_or_else(|| unsupported(&graph.tensors[wanted].name, "it is a view of nothing"))?;
         }
@@ -434,7 +451,9 @@ impl<'a> Pager<'a> {
         let root = self.root(storage);
         let tensor = &graph.tensors[root];
         let later = self.transfers.back.iter().filter(|&&back| back >= self.next);
-        let is_last = !later.into_iter().any(|&back| moved(graph, &graph.ops[back]) == Some(storage));
+        let is_last = !later
+            .into_iter()
+            .any(|&back| moved(graph, &graph.ops[back]) == Some(storage));
         let name = match is_last && self.returned.contains(&root) {
             true => tensor.name.clone(),
             false => self.fresh(&format!("{}__back", tensor.name), &tensor.ty),
@@ -442,8 +461,7 @@ impl<'a> Pager<'a> {
         let like = self.like(&tensor.ty);
         let read = self.ticket(storage, "page_read");
         let last = vec![build::int("last", i64::from(is_last))];
-        self.nodes
-            .push(node("PageIn", &[ticket, &like], &[&name, &read], last));
+        self.nodes.push(node("PageIn", &[ticket, &like], &[&name, &read], last));
         self.now.insert(root, name);
         self.places.insert(storage, Whereabouts::Back(read));
         self.made.transfers += 1;
@@ -493,13 +511,13 @@ impl<'a> Pager<'a> {
 }
 
 /// A node of the domain; it is called by its first result.
-fn node(
-    op_type: &str,
-    inputs: &[&str],
-    outputs: &[&str],
-    attributes: Vec<AttributeProto>,
-) -> NodeProto {
-    let mut node = build::node(op_type, inputs, outputs.first().copied().unwrap_or_default(), attributes);
+fn node(op_type: &str, inputs: &[&str], outputs: &[&str], attributes: Vec<AttributeProto>) -> NodeProto {
+    let mut node = build::node(
+        op_type,
+        inputs,
+        outputs.first().copied().unwrap_or_default(),
+        attributes,
+    );
     DOMAIN.clone_into(&mut node.domain);
     node.output = outputs.iter().map(|&output| output.to_owned()).collect();
     node

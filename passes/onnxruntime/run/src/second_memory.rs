@@ -36,7 +36,7 @@ pub(crate) fn with_operators(builder: SessionBuilder, model: &Path) -> Result<Se
     let content = LIBRARY.ok_or_else(|| failed("this program has no arena library".to_owned()))?;
     let folder = ScratchFolder::new("pages-").map_err(|error| failed(error.to_string()))?;
     let library = folder.path().join("libremat_arena.so");
-    std::fs::write(&library, content).map_err(|error| failed(error.to_string()))?;
+    remat_files::write(&library, content).map_err(|error| failed(error.to_string()))?;
     // Once it is loaded, the file may go.
     builder
         .with_operator_library(&library)

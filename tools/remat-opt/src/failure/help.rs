@@ -49,7 +49,7 @@ pub(super) fn help(error: &anyhow::Error) -> Option<String> {
         }
         Error::Placement(PlacementError::Rejected(_)) => "please report it with the file of buffers".to_owned(),
         Error::Save(SaveError::Paged { .. }) => {
-            "write the plan (`--target plan`: `.json`, `.sched`) or MLIR (`--target mlir --mlir-form remat`: `.mlir`), or leave out `--paging`"
+            "write it for ONNX Runtime (`--target ort`), as a plan (`--target plan`: `.json`, `.sched`) or as MLIR (`--target mlir --mlir-form remat`: `.mlir`), or leave out `--paging`"
                 .to_owned()
         }
         _ => return None,

@@ -19,6 +19,10 @@ const NAMED: &[(&str, &str)] = &[
         "passes/fission/src/rules/reshape.rs",
         "two operators of one rule, one of which lists extents",
     ),
+    (
+        "passes/onnxruntime/arena/src/paging/kind.rs",
+        "the operators that the library has",
+    ),
     ("passes/onnxruntime/lower/src/", "builds the nodes that files get"),
     (
         "passes/onnxruntime/sim/src/from_graph.rs",

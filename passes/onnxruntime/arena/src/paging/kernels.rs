@@ -4,16 +4,13 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::operators::Kind;
+use super::kind::{INT64, Kind};
 use super::slots::{Owner, Ticket};
 use super::store::Store;
 use crate::api::{Api, Status};
 
 /// The attribute of a `PageIn` after which nobody needs the page.
 const LAST: &CStr = c"last";
-
-/// The type of 64-bit integers, as the runtime numbers it.
-pub(crate) const INT64: c_int = 7;
 
 /// A node of a session.
 #[derive(Debug)]
@@ -104,7 +101,9 @@ impl Kernel {
         let operand = self.api.operand(context, 0)?;
         let (dims, element) = self.api.dims_and_element(operand)?;
         if dims != [1] || element != INT64 {
-            return Err(self.error(&format!("a ticket is one 64-bit integer, not {dims:?} of type {element}")));
+            return Err(self.error(&format!(
+                "a ticket is one 64-bit integer, not {dims:?} of type {element}"
+            )));
         }
         let data = self.api.data(operand)?.cast::<u64>();
         // SAFETY: one integer of 64 bits, whose alignment the runtime keeps.

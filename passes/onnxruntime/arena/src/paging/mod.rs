@@ -16,17 +16,19 @@
 //! | `slots` | who has which bytes of the file |
 //! | `file` | the file |
 //! | `store` | both, and the thread |
-//! | `operators` | what the runtime knows of the operators |
+//! | `kind` | the operators |
+//! | `operators` | what the runtime knows of them |
 //! | `kernels` | what they do |
 
 #[expect(unsafe_code, reason = "functions of the C library")]
 mod file;
 #[expect(unsafe_code, reason = "memory of runs, and functions that the runtime calls")]
 mod kernels;
+mod kind;
 #[expect(unsafe_code, reason = "functions that the runtime calls")]
 mod operators;
 mod slots;
 mod store;
 
 pub(crate) use operators::register;
-pub(crate) use store::{Moved, Store};
+pub(crate) use store::Store;

@@ -1,67 +1,35 @@
 //! What the runtime knows of the operators.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::path::Path;
+use std::path::PathBuf;
 use std::ptr::null;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::kernels::{INT64, Kernel};
+use super::file::default_folder;
+use super::kernels::Kernel;
+use super::kind::{ANY, DOMAIN, Kind};
 use super::store::Store;
 use crate::api::{Api, Status};
 
-/// The domain of the operators.
-const DOMAIN: &CStr = c"com.remat";
-/// Where the second memory lies: a folder [default: that for temporary files].
+/// The domains that were made, by the folder of their second memory. They last as long as the process, because sessions may.
+static DOMAINS: Mutex<BTreeMap<PathBuf, Domain>> = Mutex::new(BTreeMap::new());
+
+/// A domain of the runtime's.
+#[derive(Clone, Copy, Debug)]
+struct Domain(*mut c_void);
+
+// SAFETY: the runtime only reads a domain that is complete, from whichever thread makes a session.
+unsafe impl Send for Domain {}
+
+/// Where the second memory lies: a folder [default: `/var/tmp`, else that for temporary files].
 const FOLDER: &CStr = c"remat.paging.folder";
 
 /// The version of [`Functions`]: later ones have more fields, which are not read then.
 const VERSION: u32 = 17;
 /// `INPUT_OUTPUT_REQUIRED`.
 const REQUIRED: c_int = 0;
-/// `ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED`: any.
-const ANY: c_int = 0;
-
-/// The operators.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// Begins to write a tensor.
-    PageOut,
-    /// Waits for that.
-    PageOutEnd,
-    /// Begins to read ahead.
-    PageInBegin,
-    /// Makes the tensor again.
-    PageIn,
-}
-
-impl Kind {
-    const ALL: [Self; 4] = [Self::PageOut, Self::PageOutEnd, Self::PageInBegin, Self::PageIn];
-
-    fn name(self) -> &'static CStr {
-        match self {
-            Self::PageOut => c"PageOut",
-            Self::PageOutEnd => c"PageOutEnd",
-            Self::PageInBegin => c"PageInBegin",
-            Self::PageIn => c"PageIn",
-        }
-    }
-
-    fn operands(self) -> &'static [c_int] {
-        match self {
-            Self::PageOut => &[ANY],
-            Self::PageInBegin => &[INT64],
-            Self::PageOutEnd | Self::PageIn => &[INT64, ANY],
-        }
-    }
-
-    fn results(self) -> &'static [c_int] {
-        match self {
-            Self::PageOut | Self::PageOutEnd | Self::PageInBegin => &[INT64],
-            Self::PageIn => &[ANY, INT64],
-        }
-    }
-}
-
 type Text = *const c_char;
 type Count = unsafe extern "C" fn(*const Operator) -> usize;
 type OfPlace = unsafe extern "C" fn(*const Operator, usize) -> c_int;
@@ -150,16 +118,21 @@ impl Operator {
 /// Those of the runtime.
 pub(crate) fn register(api: Api, options: *mut c_void) -> Result<(), Status> {
     let folder = api.entry(options, FOLDER);
-    let store = match folder.as_deref() {
-        Some(folder) => Store::of(Path::new(folder)),
-        None => Store::of(&std::env::temp_dir()),
+    let folder = folder.map_or_else(default_folder, PathBuf::from);
+    let mut domains = DOMAINS.lock().unwrap_or_else(PoisonError::into_inner);
+    let domain = match domains.entry(folder) {
+        Entry::Occupied(known) => *known.get(),
+        Entry::Vacant(new) => {
+            let store = Store::of(new.key());
+            let domain = api.domain(DOMAIN)?;
+            for kind in Kind::ALL {
+                let operator: &'static Operator = Box::leak(Box::new(Operator::new(api, kind, &store)));
+                api.add_operator(domain, std::ptr::from_ref(operator).cast())?;
+            }
+            *new.insert(Domain(domain))
+        }
     };
-    let domain = api.domain(DOMAIN)?;
-    for kind in Kind::ALL {
-        let operator: &'static Operator = Box::leak(Box::new(Operator::new(api, kind, &store)));
-        api.add_operator(domain, std::ptr::from_ref(operator).cast())?;
-    }
-    api.add_domain(options, domain)
+    api.add_domain(options, domain.0)
 }
 
 /// The operator that the runtime asks about.

@@ -109,7 +109,9 @@ impl Slots {
 
     /// Its bytes were written, or could not be.
     pub(crate) fn has_left(&mut self, ticket: Ticket, outcome: Result<(), String>) {
-        let Some(page) = self.pages.get_mut(&ticket) else { return };
+        let Some(page) = self.pages.get_mut(&ticket) else {
+            return;
+        };
         page.stage = match outcome {
             Ok(()) => Stage::Out,
             Err(why) => Stage::Failed(why),
@@ -121,7 +123,9 @@ impl Slots {
 
     /// Nobody needs the page any more.
     pub(crate) fn release(&mut self, ticket: Ticket) {
-        let Some(page) = self.pages.get_mut(&ticket) else { return };
+        let Some(page) = self.pages.get_mut(&ticket) else {
+            return;
+        };
         if page.stage == Stage::Leaving {
             page.is_given_up = true;
             return;

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::file::Nameless;
+use crate::messages::say;
+
 use super::slots::{Owner, Slots, Stage, Ticket};
 
 /// Bytes of pages that may stay in the system's memory for files after they are written.
@@ -156,7 +158,10 @@ impl Store {
         let page = state.slots.page(ticket).ok_or_else(|| unknown(ticket))?;
         let (offset, bytes) = (page.offset, page.bytes);
         if u64::try_from(to.len()) != Ok(bytes) {
-            return Err(format!("page {ticket} has {bytes} bytes, and there is room for {}", to.len()));
+            return Err(format!(
+                "page {ticket} has {bytes} bytes, and there is room for {}",
+                to.len()
+            ));
         }
         let file = self.file(&mut state)?;
         drop(state);
@@ -164,28 +169,22 @@ impl Store {
         let mut state = self.state();
         state.back += bytes;
         if is_last {
-            self.change(&mut state, |slots| slots.release(ticket));
+            state.slots.release(ticket);
+            if state.slots.end() > WINDOW {
+                file.is_done_with(offset, bytes);
+            }
         }
         Ok(())
     }
 
-    /// A node is gone, and its pages.
+    /// A node is gone, and its pages. The file keeps its length until then: the next run finds its bytes in the system's memory for files, where it
+    /// would have to wait for new ones.
     pub(crate) fn forget_node(&self, node: usize) {
         let mut state = self.state();
-        self.change(&mut state, |slots| slots.forget_node(node));
-    }
-
-    /// Changes who has what, and gives back what the file ends with.
-    fn change(&self, state: &mut State, change: impl FnOnce(&mut Slots)) {
-        let before = state.slots.end();
-        change(&mut state.slots);
-        let end = state.slots.end();
-        if end < before {
-            if let Some(file) = &state.file {
-                file.cut(end);
-            }
+        state.slots.forget_node(node);
+        if let Some(file) = &state.file {
+            file.cut(state.slots.end());
         }
-        self.done.notify_all();
     }
 
     fn file(&self, state: &mut State) -> Result<Arc<Nameless>, String> {
@@ -194,6 +193,12 @@ impl Store {
         }
         let file = Nameless::create(&self.folder).map_err(|error| self.failed("create a file", &error))?;
         let file = Arc::new(file);
+        if file.lies_in_memory() {
+            let folder = self.folder.display();
+            say(&format!(
+                "{folder} lies in memory: what runs move there saves nothing; name a folder on a disk (remat.paging.folder)"
+            ));
+        }
         state.file = Some(Arc::clone(&file));
         Ok(file)
     }
@@ -228,7 +233,8 @@ impl Store {
         let mut state = self.state();
         state.out += bytes;
         state.warm.push_back(ticket);
-        self.change(&mut state, |slots| slots.has_left(ticket, written));
+        state.slots.has_left(ticket, written);
+        self.done.notify_all();
     }
 
     /// What the thread does, for ever: jobs as they come, and between them what is no longer needed in memory goes to the disk.
@@ -278,7 +284,10 @@ impl Store {
 fn too_warm(state: &mut State) -> Option<((u64, u64), u64)> {
     let State { slots, warm, .. } = state;
     warm.retain(|&ticket| slots.page(ticket).is_some());
-    let bytes = warm.iter().filter_map(|&ticket| slots.place(ticket)).map(|(_, bytes)| bytes);
+    let bytes = warm
+        .iter()
+        .filter_map(|&ticket| slots.place(ticket))
+        .map(|(_, bytes)| bytes);
     let sum: u64 = bytes.sum();
     let oldest = warm.front().and_then(|&ticket| slots.place(ticket))?;
     (sum > WINDOW).then_some((oldest, sum))
@@ -326,7 +335,9 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_there_is_an_error_that_names_it() {
         let store = Arc::new(Store::new(Path::new("/nonexistent/pages")));
-        let why = store.write(owner(1), 0, (1, vec![], 1)).expect_err("there is no such folder");
+        let why = store
+            .write(owner(1), 0, (1, vec![], 1))
+            .expect_err("there is no such folder");
         assert!(why.contains("/nonexistent/pages"), "{why}");
     }
 

@@ -22,7 +22,7 @@ fn line(node: &NodeProto) -> String {
     )
 }
 
-fn listing(graph: &GraphProto) -> String {
+pub(crate) fn listing(graph: &GraphProto) -> String {
     graph.node.iter().map(|node| line(node) + "\n").collect()
 }
 

@@ -3,4 +3,5 @@
 
 mod listing;
 mod order;
+mod pages;
 mod support;

@@ -109,6 +109,7 @@ fn all_models_run_in_the_order_of_the_plan() {
                 order: OrderHint::Any,
                 shapes,
                 reserve: 1 << 20,
+                waits_for_pages: false,
             };
             let lowered =
                 lower(rewritten.onnx(), &rewritten.graph, &options, &Layout::default()).expect("it can be written");

@@ -316,9 +316,10 @@ impl OptimizeArgs {
 
     /// The arena library, where the output is a model for ONNX Runtime that may move results to a second memory.
     pub(super) fn pages_library(&self) -> Option<PathBuf> {
-        let output = self.output.as_deref().filter(|output| is_model(output))?;
-        let is_paged = self.target.target == Some(TargetArg::Ort) && self.is_paged();
-        is_paged.then(|| self.library_of(output))
+        let output = self.model_output().filter(|_| !self.target.process)?;
+        let is_for_runtime = matches!(self.target.target, None | Some(TargetArg::Ort));
+        let may_be_paged = is_for_runtime && (self.is_paged() || self.plan.is_some());
+        may_be_paged.then(|| self.library_of(&output))
     }
 
     /// Whether plans may move results to a second memory.

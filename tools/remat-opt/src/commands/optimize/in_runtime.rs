@@ -191,7 +191,9 @@ impl InRuntime {
             limiting_threads: args.limiting_threads(&found.model, found.solution.replay.peak),
             padding: found.padding.clone(),
             left_out: found.left_out.iter().map(LeftOut::to_string).collect(),
-            pages_library: args.pages_library().filter(|_| found.is_written && lowering.transfers > 0),
+            pages_library: args
+                .pages_library()
+                .filter(|_| found.is_written && lowering.transfers > 0),
             arena_plan: arena.as_ref().ok().cloned(),
             no_arena_plan: arena.as_ref().err().filter(|why| !why.is_empty()).cloned(),
             settings: settings.cloned(),

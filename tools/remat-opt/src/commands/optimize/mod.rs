@@ -24,14 +24,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use remat::plan::{Bound, BudgetSpec, Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer, SolveControl};
-use remat::{
-    ErrorKind, FissionRequest, Format, Goal, LoadOptions, Model, Output, Solution, SolveRequest, Target,
-};
+use remat::{ErrorKind, FissionRequest, Format, Goal, LoadOptions, Model, Output, Solution, SolveRequest, Target};
 use remat_files::document::to_json;
 use remat_files::shown;
 use remat_onnxruntime_deploy::{
     DeployError, DeployRequest, Deployment, OrderHint, SettingsRequest, has_arena_library, open_model, try_settings,
-    with_planned_bodies, write_arena_library,
+    with_pages_of_the_runtime, with_planned_bodies, write_arena_library,
 };
 
 pub(crate) use args::OptimizeArgs;
@@ -348,15 +346,15 @@ fn runtime(args: &OptimizeArgs, job: &mut Job<'_>, format: Format, plan: Option<
     if is_wanted && args.output.as_deref().is_some_and(is_mlir) {
         bail!("`--target ort` is for models that ONNX Runtime runs, which reads no MLIR");
     }
-    let is_special = args.goal.goal() != Goal::default() || plan.is_some_and(is_special);
+    let is_special = args.goal.goal() != Goal::default() || plan.is_some_and(is_special) && !is_wanted;
     if is_special && is_wanted {
         bail!("`--target ort` plans for least time: leave out `--objective` and `--deadline`");
     }
-    if args.is_paged() && is_wanted && !has_arena_library() {
+    let is_paged = args.is_paged() || plan.is_some_and(is_paged);
+    if is_paged && is_wanted && !has_arena_library() {
         bail!("`--target ort` moves results to a second memory with the arena library, which this program has not");
     }
-    let is_paged = args.is_paged() || plan.is_some_and(is_paged);
-    let is_special = is_special || is_paged && !is_wanted;
+    let is_special = is_special || is_paged && !has_arena_library();
     if args.block.bound == Bound::Block && is_wanted {
         bail!(
             "`--bound block` is for plans whose offsets are followed, and ONNX Runtime places results itself: write it for \
@@ -406,7 +404,7 @@ fn deploy(
 ) -> anyhow::Result<()> {
     let load = match plan {
         Some(plan) => job.load.for_plan(plan)?,
-        None => job.load.clone(),
+        None => with_pages_of_the_runtime(job.load.clone())?,
     };
     let line = Line::start_at(started, talk.quiet, Some(args.time_limit));
     line.begins(&Doing::new(Activity::Import, ""));
@@ -483,7 +481,10 @@ fn deploy(
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
     let may_round = fission.is_some_and(|fission| fission.exactness == remat::fission::Exactness::Any);
-    if let Some(library) = args.pages_library().filter(|_| found.is_written && found.lowering.transfers > 0) {
+    if let Some(library) = args
+        .pages_library()
+        .filter(|_| found.is_written && found.lowering.transfers > 0)
+    {
         write_arena_library(&library).map_err(DeployError::from)?;
     }
     let written = written.filter(|_| found.is_written).zip(job.host.as_ref());
