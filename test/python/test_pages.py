@@ -17,7 +17,10 @@ from runtime import inputs
 
 UNET = models.ROOT / "test" / "models" / "unet_tiny_train.onnx"
 MOVE = ["--no-remat", "--no-arena-plan", "--step-limit", "300", "--time-limit", "10m", "--format", "json"]
-FEATURES = ["dynamic_batch", "half_precision", "if_captures_view", "layer_norm", "output_is_view", "output_read_later", "split", "views"]
+FEATURES = (
+    "contrib_operators dynamic_batch half_precision if_captures if_captures_view if_nested layer_norm loop_captures lstm "
+    "max_pool_indices names_like_clones output_is_source output_read_later split top_k views zero_size"
+).split()
 """Models that have something to move, and something special."""
 
 
@@ -65,9 +68,8 @@ def test_results_move_and_the_peak_is_the_promised_one(moved, unet, mode):
     out, report = moved(UNET, mode)
     assert report["second_memory"]["page_ins"] > 0
     assert report["outputs"] == "bit-identical"
-    runtime = report["in_runtime"]
-    assert os.path.samefile(runtime["pages_library"], library(out))
-    assert runtime["measured"]["after"]["arena_off"] <= 1.01 * runtime["predicted_peak_bytes"] + 65_536
+    assert os.path.samefile(report["pages_library"], library(out))
+    assert report["measured"]["after"]["arena_off"] <= 1.01 * report["predicted_peak_bytes"] + 65_536
     feed, expected = unet
     runner, counts = session(out), Arena(library(out))
     before = counts.figures()
@@ -85,10 +87,13 @@ def test_results_move_and_the_peak_is_the_promised_one(moved, unet, mode):
 def test_models_with_something_special_keep_their_bits(remat_opt, tmp_path, name):
     model = models.ROOT / "test" / "models" / "features" / f"{name}.onnx"
     out = tmp_path / "out.onnx"
-    run = remat_opt(model, "-o", out, "--paging", "sync", "--budget", "min", *MOVE)
+    planned, run_with = (["--dim", "batch=2"], {"batch": 3}) if name == "dynamic_batch" else ([], {})
+    # These networks are so small that nothing is gained.
+    run = remat_opt(model, "-o", out, "--paging", "sync", "--budget", "min", "--force", *planned, *MOVE)
     assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["second_memory"]["page_ins"] > 0
     original = ort.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-    feed = inputs(original, {})
+    feed = inputs(original, run_with)
     assert bits(session(out).run(None, feed)) == bits(original.run(None, feed))
 
 
@@ -149,12 +154,12 @@ def test_a_disk_that_is_full_fails_the_run(moved, unet):
     """The largest file that the process may write is smaller than what leaves."""
     out, _ = moved(UNET)
     code = """
-import resource, signal, sys
+import pathlib, resource, signal, sys
 sys.path.insert(0, sys.argv[2])
 import test_pages
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 import onnxruntime, runtime
-session = test_pages.session(sys.argv[1])
+session = test_pages.session(pathlib.Path(sys.argv[1]))
 feed = runtime.inputs(onnxruntime.InferenceSession(str(test_pages.UNET)), {})
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
 try:
