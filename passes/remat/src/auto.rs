@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use remat_plan::{Certificate, OrderMode, Plan, Problem, Status, StopReason};
+use remat_plan::{Certificate, Objective, OrderMode, Plan, Problem, Status, StopReason};
 use remat_poet::PagingSearch;
 use remat_solve::{Domain, Outcome, Proves, Search, Small, SolveControl, Solver};
 
@@ -30,6 +30,9 @@ const LARGEST_REFINED: usize = 5_000;
 const SHORTEST_PROOF: Duration = Duration::from_secs(2);
 /// Share of the time that quick solvers get where there is a second memory.
 const QUICK_SHARE_WITH_PAGES: f64 = 0.05;
+
+/// Share of what is left of the time that goes into plans which move nothing, where there is a second memory and least time is asked for.
+const SEARCH_SHARE_WITH_PAGES: f64 = 0.4;
 /// With less time left than this nothing more is started.
 const TOO_SHORT: Duration = Duration::from_millis(20);
 
@@ -50,8 +53,8 @@ enum Stage {
 /// does not start from what the quick solvers found, and it is repeated from there where they found the better plan. Later turns
 /// start from the best plan so far. Without OR-Tools what is proved is what the search proves: that no plan exists, or that nothing
 /// has to be recomputed. Where there is a second memory, a deadline, or another objective than time, the search is that
-/// with paging ([`PagingSearch`]), which starts from the best that the quick solvers find within all limits: it is never worse
-/// than they are, nor than its own parts under the same limit on steps. The certificate names the part that found the plan, and its bound is the strongest one that covers the plan.
+/// with paging ([`PagingSearch`]), which starts from the best that the quick solvers, and for least time the search in one memory, find within all
+/// limits: it is never worse than they are, nor than its own parts under the same limit on steps. The certificate names the part that found the plan, and its bound is the strongest one that covers the plan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Auto;
 
@@ -137,6 +140,19 @@ fn with_pages(problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         // They tell the observer of plans that may miss the deadline.
         own.observer = None;
         if let Some(plan) = solver.solve(problem, &own).plan {
+            consider(&plan);
+        }
+    }
+    if problem.objective == Objective::Time {
+        // A plan that moves nothing is one of them, and the search knows those better.
+        let in_one_memory = Problem {
+            paging: None,
+            deadline: None,
+            ..problem.clone()
+        };
+        let mut own = control.share_of_time(SEARCH_SHARE_WITH_PAGES);
+        (own.observer, own.warm_start) = (None, None);
+        if let Some(plan) = Search.solve(&in_one_memory, &own).plan {
             consider(&plan);
         }
     }

@@ -51,6 +51,7 @@ mod _native {
     }
 
     /// Whether a model moves results to a second memory, so that sessions need the library.
+    #[expect(clippy::needless_pass_by_value, reason = "an interpreter hands over values")]
     #[pyfunction]
     fn needs_arena_library(path: PathBuf) -> bool {
         remat_onnxruntime_run::needs_arena_library(&path)

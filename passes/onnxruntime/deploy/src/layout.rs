@@ -106,7 +106,7 @@ impl LaidOut {
                 Step::PageIn(storage) => {
                     let root = &laid_out.problem.tensors[laid_out.problem.storages[storage].root];
                     // A value in blocks has another name: it is that of the last node that its op stands for.
-                    let in_blocks = root.producer.and_then(|op| nodes_of(op).last());
+                    let in_blocks = root.producer.and_then(|op| nodes_of(op).next_back());
                     sequence.fetch(&root.name, in_blocks);
                 }
                 Step::Free(_) | Step::PageOut(_) => {}

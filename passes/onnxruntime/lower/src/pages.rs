@@ -212,10 +212,12 @@ impl<'a> Pager<'a> {
             returned,
             likes: Vec::new(),
         };
-        for output in pager.returned.clone() {
-            let tensor = &graph.tensors[output];
-            let name = pager.fresh(&format!("{}__first", tensor.name), &tensor.ty);
-            pager.now.insert(output, name);
+        for &output in &graph.outputs {
+            if pager.returned.contains(&output) && !pager.now.contains_key(&output) {
+                let tensor = &graph.tensors[output];
+                let name = pager.fresh(&format!("{}__first", tensor.name), &tensor.ty);
+                pager.now.insert(output, name);
+            }
         }
         pager
     }

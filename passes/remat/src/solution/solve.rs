@@ -17,6 +17,9 @@ use crate::{DeviceCapacity, Error, Goal, Model};
 /// Share of the time for finding a budget, where a solver is to find a better plan for it afterwards.
 const BUDGET_SHARE: f64 = 0.6;
 
+/// The part of the time in which the lowest peak in one memory is sought, where there is a second one.
+const ONE_MEMORY_SHARE: f64 = 0.3;
+
 /// Finds a plan within the budget and has the checker replay it.
 ///
 /// # Errors
@@ -228,7 +231,7 @@ fn find_budget(problem: &Problem, longest: u64, solver: &dyn Solver, control: &S
 }
 
 /// The lowest budget at which a solver for problems with a second memory finds a plan no longer than that, by halving, each with a share of
-/// the time. Returns the problem with the budget.
+/// the time; from the lowest peak in one memory down, where least time is asked for. Returns the problem with the budget.
 fn lowest_budget(
     problem: &Problem,
     longest: u64,
@@ -244,13 +247,17 @@ fn lowest_budget(
         .map_or(0, |most| most.bytes);
     let mut high = None;
     let mut best: Option<(Problem, Outcome)> = None;
+    let mut start = in_one_memory(&problem, longest, &control.share_of_time(ONE_MEMORY_SHARE));
     for trial in 0..TRIALS {
         let mut own = *control;
+        let plan = start.take();
+        own.warm_start = plan.as_ref().map(|(plan, _)| plan).or(control.warm_start);
         if let Some(deadline) = control.deadline {
             let now = Instant::now();
             own.deadline = Some(now + deadline.saturating_duration_since(now) / (TRIALS - trial));
         }
-        problem.budget = high.map(|high: u64| low + (high - low) / 2);
+        let next = high.map(|high: u64| low + (high - low) / 2);
+        problem.budget = plan.as_ref().map_or(next, |&(_, peak)| Some(peak));
         let outcome = solver.solve(&problem, &own);
         let stopped = outcome.certificate.stop == StopReason::Cancelled;
         match outcome.lowest_peak.filter(|_| outcome.plan.is_some()) {
@@ -263,6 +270,8 @@ fn lowest_budget(
                 };
                 best = Some((budgeted, outcome));
             }
+            // Not every solver takes the plan that it is given.
+            None if plan.is_some() => {}
             None if best.is_none() => return (problem, outcome),
             None => low = problem.budget.map_or(low, |budget| budget + 1),
         }
@@ -280,6 +289,21 @@ fn lowest_budget(
             outcome,
         )
     })
+}
+
+/// The plan of the lowest peak that moves nothing, with its peak, where least time is asked for and it keeps all other limits.
+fn in_one_memory(problem: &Problem, longest: u64, control: &SolveControl<'_>) -> Option<(Plan, u64)> {
+    let alone = Problem {
+        paging: None,
+        deadline: None,
+        ..problem.clone()
+    };
+    if !alone.is_time_within_budget() {
+        return None;
+    }
+    let plan = minimize_peak(&alone, (longest < u64::MAX).then_some(longest), control).plan?;
+    let peak = replay(problem, &plan).ok()?.peak;
+    Some((plan, peak))
 }
 
 fn no_plan(problem: &Problem, outcome: &Outcome) -> SolveError {

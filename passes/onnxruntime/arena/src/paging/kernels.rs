@@ -43,13 +43,13 @@ impl Kernel {
     /// Where an operand is not what it should be, or a copy fails.
     pub(crate) fn compute(&self, context: *mut c_void) -> Result<(), Status> {
         match self.kind {
-            Kind::PageOut => self.page_out(context),
-            Kind::PageOutEnd => self.with_ticket(context, |ticket| self.store.wait(ticket)),
-            Kind::PageInBegin => self.with_ticket(context, |ticket| {
+            Kind::Out => self.page_out(context),
+            Kind::OutEnd => self.with_ticket(context, |ticket| self.store.wait(ticket)),
+            Kind::InBegin => self.with_ticket(context, |ticket| {
                 self.store.announce(ticket);
                 Ok(())
             }),
-            Kind::PageIn => self.page_in(context),
+            Kind::In => self.page_in(context),
         }
     }
 

@@ -13,39 +13,39 @@ pub(crate) const INT64: c_int = 7;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Begins to write a tensor.
-    PageOut,
+    Out,
     /// Waits for that.
-    PageOutEnd,
+    OutEnd,
     /// Begins to read ahead.
-    PageInBegin,
+    InBegin,
     /// Makes the tensor again.
-    PageIn,
+    In,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 4] = [Self::PageOut, Self::PageOutEnd, Self::PageInBegin, Self::PageIn];
+    pub(crate) const ALL: [Self; 4] = [Self::Out, Self::OutEnd, Self::InBegin, Self::In];
 
     pub(crate) fn name(self) -> &'static CStr {
         match self {
-            Self::PageOut => c"PageOut",
-            Self::PageOutEnd => c"PageOutEnd",
-            Self::PageInBegin => c"PageInBegin",
-            Self::PageIn => c"PageIn",
+            Self::Out => c"PageOut",
+            Self::OutEnd => c"PageOutEnd",
+            Self::InBegin => c"PageInBegin",
+            Self::In => c"PageIn",
         }
     }
 
     pub(crate) fn operands(self) -> &'static [c_int] {
         match self {
-            Self::PageOut => &[ANY],
-            Self::PageInBegin => &[INT64],
-            Self::PageOutEnd | Self::PageIn => &[INT64, ANY],
+            Self::Out => &[ANY],
+            Self::InBegin => &[INT64],
+            Self::OutEnd | Self::In => &[INT64, ANY],
         }
     }
 
     pub(crate) fn results(self) -> &'static [c_int] {
         match self {
-            Self::PageOut | Self::PageOutEnd | Self::PageInBegin => &[INT64],
-            Self::PageIn => &[ANY, INT64],
+            Self::Out | Self::OutEnd | Self::InBegin => &[INT64],
+            Self::In => &[ANY, INT64],
         }
     }
 }

@@ -137,11 +137,10 @@ impl Slots {
     }
 
     fn free(&mut self, mut offset: u64, mut room: u64) {
-        if let Some((&before, &hole)) = self.holes.range(..offset).next_back() {
-            if before + hole == offset {
-                self.holes.remove(&before);
-                (offset, room) = (before, room + hole);
-            }
+        let before = self.holes.range(..offset).next_back();
+        if let Some((&before, &hole)) = before.filter(|&(&before, &hole)| before + hole == offset) {
+            self.holes.remove(&before);
+            (offset, room) = (before, room + hole);
         }
         if let Some(hole) = self.holes.remove(&(offset + room)) {
             room += hole;

@@ -43,12 +43,12 @@ fn moved(path: &std::path::Path, options: &LoweringOptions) -> Option<(Model, Re
             }
         }
         events.push(Event::Run(op));
-        let defined = problem.ops[op]
+        let mut defined = problem.ops[op]
             .defines
             .iter()
             .map(|&tensor| problem.tensors[tensor].storage);
         made.extend(defined.clone());
-        used_at = defined.last();
+        used_at = defined.next_back();
     }
     let plan = lower_events(&problem, &structure, events).expect("everything is made before it is moved");
     let found = replay(&problem, &plan).expect("it is a plan");
