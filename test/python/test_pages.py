@@ -118,6 +118,16 @@ def test_sessions_and_their_runs_do_not_mix_pages(moved, unet):
     assert not wrong
 
 
+def test_options_may_be_those_of_several_sessions(moved, unet):
+    out, _ = moved(UNET)
+    feed, expected = unet
+    options = ort.SessionOptions()
+    for _ in range(2):
+        options.register_custom_ops_library(str(library(out)))
+        runner = ort.InferenceSession(str(out), options, providers=["CPUExecutionProvider"])
+        assert bits(runner.run(None, feed)) == expected
+
+
 def test_a_run_that_ends_early_leaves_nothing_behind(moved, unet):
     out, _ = moved(UNET)
     feed, expected = unet

@@ -73,7 +73,6 @@ pub unsafe extern "C" fn RegisterCustomOps(options: *mut c_void, base: *const Ap
 
 /// Gives the session the operators of pages, and, where it follows a plan or is recorded, an allocator and what that takes.
 fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status> {
-    paging::register(api, options)?;
     let is = |key: &CStr, value: &str| api.entry(options, key).as_deref() == Some(value);
     let resident = api.entry(options, RESIDENT);
     let resident = resident.map(|text| number_of_bytes("remat.weights.resident", &text));
@@ -82,6 +81,9 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
     let (plans, purpose) = match api.entry(options, PLAN) {
         Some(path) => {
             let file = read(&path).map_err(|why| api.error(&format!("remat: {path}: {why}")))?;
+            if file.is_paged {
+                paging::register(api, options)?;
+            }
             if file.runtime != version {
                 say(&format!(
                     "{path} was made in ONNX Runtime {}, this is {version}: it may not fit",
@@ -100,9 +102,14 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
             }
             (Plans::new(&file), Some(Purpose::new(&path, &file)))
         }
-        None if is(RECORD, "1") => (Plans::default(), None),
-        // The session wants the operators only.
-        None => return Ok(()),
+        None => {
+            // It may be made for the operators only.
+            paging::register(api, options)?;
+            if !is(RECORD, "1") {
+                return Ok(());
+            }
+            (Plans::default(), None)
+        }
     };
     let severity = api.entry(options, LOG).and_then(|text| text.parse().ok()).unwrap_or(2);
     let (limit, waits) = limit(

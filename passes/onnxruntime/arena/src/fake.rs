@@ -257,6 +257,7 @@ pub(crate) fn open(plans: &[ArenaPlan], ranges: &[(u64, u64)], derived: Vec<Deri
         model: String::new(),
         runtime: String::new(),
         level: String::new(),
+        is_paged: false,
         dims: ranges.iter().map(dim).collect(),
         derived,
         weights: None,

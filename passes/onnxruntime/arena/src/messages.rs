@@ -164,6 +164,7 @@ mod tests {
             model: "blake3:00".to_owned(),
             runtime: "1.31.1".to_owned(),
             level: "all".to_owned(),
+            is_paged: false,
             dims: vec![dim("batch", 64), dim(THREADS, 4), dim("one", 1)],
             derived: Vec::new(),
             weights: None,

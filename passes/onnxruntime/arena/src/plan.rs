@@ -5,6 +5,7 @@
 //! model blake3:0f3a..          the file that the plans are for
 //! runtime 1.31.1               ONNX Runtime in which they were recorded
 //! level all                    its graph optimization level
+//! pages                        it moves results to a second memory ([`paging`](crate::paging)), so that sessions need the operators
 //! dim 1 64 batch               d0: smallest and largest size of an open dimension, and its name
 //! let floor d0+1 2             d1: (d0 + 1) / 2, rounded down; `max` and `min` of two formulas likewise
 //! weights weights.data         the file of the weights, where runs read them from one; no other line of this kind
@@ -52,6 +53,8 @@ pub struct ArenaPlanFile {
     pub runtime: String,
     /// Its graph optimization level.
     pub level: String,
+    /// Whether the model moves results to a second memory.
+    pub is_paged: bool,
     /// The open dimensions: the first variables of all formulas.
     pub dims: Vec<OpenDim>,
     /// The variables that follow from these.
@@ -98,6 +101,9 @@ impl fmt::Display for ArenaPlanFile {
         writeln!(f, "model {}", self.model)?;
         writeln!(f, "runtime {}", self.runtime)?;
         writeln!(f, "level {}", self.level)?;
+        if self.is_paged {
+            writeln!(f, "pages")?;
+        }
         for OpenDim { name, least, most } in &self.dims {
             writeln!(f, "dim {least} {most} {}", printable(name))?;
         }
@@ -163,6 +169,11 @@ impl ArenaPlanFile {
         }
         let [model, runtime, level] = ["model", "runtime", "level"].map(|key| lines.field(key));
         let (model, runtime, level) = (model?, runtime?, level?);
+        let is_paged = match lines.after("pages") {
+            None => false,
+            Some("") => true,
+            Some(_) => return Err(lines.wrong("expected `pages`")),
+        };
         let mut dims = Vec::new();
         while let Some(dim) = lines.after("dim ") {
             dims.push(lines.dim(dim)?);
@@ -188,6 +199,7 @@ impl ArenaPlanFile {
             model,
             runtime,
             level,
+            is_paged,
             dims,
             derived,
             weights,
@@ -305,6 +317,9 @@ mod tests {
             ("x y".to_owned(), vec![Formula::variable(0), Formula::constant(3)])
         );
         assert!(file.plans[0].buffers[2].is_output && !file.plans[0].buffers[1].is_exact);
+        let paged = TEXT.replace("level all\n", "level all\npages\n");
+        let file = ArenaPlanFile::parse(&paged).expect("it is well-formed");
+        assert!(file.is_paged && file.to_string() == paged);
     }
 
     #[test]
@@ -313,6 +328,7 @@ mod tests {
             (1, "remat-arena 2", "remat-arena 1", "expected `remat-arena 2`"),
             (2, "model blake3:00", "model ", "expected `model ..`"),
             (4, "level all", "levels all", "expected `level ..`"),
+            (5, "dim 1 64", "pages 1\ndim 1 64", "expected `pages`"),
             (5, "dim 1 64", "dim 1 x", "size: `x`"),
             (5, "dim 1 64", "dim 9 8", "there is no size"),
             (

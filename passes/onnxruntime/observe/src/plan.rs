@@ -13,7 +13,7 @@ use remat_onnxruntime_arena::{ArenaPlanFile, LIBRARY, MOST_FILE_BYTES, Plans, TH
 use remat_onnxruntime_run::{
     ArenaFigures, ArenaLibrary, ChildLimits, CompareSizes, Host, MeasureOptions, Measurement, OptimizationLevel, Peaks,
     RecordOptions, Recorded, Recording, Runner, SessionSettings, SizeOutcome, Sizes, SizesCompared, available_bytes,
-    compare_sizes, measure, record,
+    compare_sizes, measure, needs_arena_library, record,
 };
 use remat_solve::{Activity, Doing, SolveControl};
 
@@ -146,6 +146,7 @@ pub fn plan_arena(
             model: hash(request.model)?,
             runtime: host.version.clone(),
             level: request.level.to_string(),
+            is_paged: needs_arena_library(request.model),
             dims: Vec::new(),
             derived: Vec::new(),
             weights: None,

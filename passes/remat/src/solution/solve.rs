@@ -247,7 +247,11 @@ fn lowest_budget(
         .map_or(0, |most| most.bytes);
     let mut high = None;
     let mut best: Option<(Problem, Outcome)> = None;
-    let mut start = in_one_memory(&problem, longest, &control.share_of_time(ONE_MEMORY_SHARE));
+    // A solver that does without recomputes, for one, is not given plans with them.
+    let mut start = match solver.searches() {
+        true => in_one_memory(&problem, longest, &control.share_of_time(ONE_MEMORY_SHARE)),
+        false => None,
+    };
     for trial in 0..TRIALS {
         let mut own = *control;
         let plan = start.take();

@@ -23,6 +23,8 @@ struct Domain(*mut c_void);
 // SAFETY: the runtime only reads a domain that is complete, from whichever thread makes a session.
 unsafe impl Send for Domain {}
 
+/// Set once the options have the operators.
+const HAS_OPERATORS: &CStr = c"remat.paging.operators";
 /// Where the second memory lies: a folder [default: `/var/tmp`, else that for temporary files].
 const FOLDER: &CStr = c"remat.paging.folder";
 
@@ -117,6 +119,10 @@ impl Operator {
 /// # Errors
 /// Those of the runtime.
 pub(crate) fn register(api: Api, options: *mut c_void) -> Result<(), Status> {
+    if api.entry(options, HAS_OPERATORS).is_some() {
+        // The options are those of an earlier session, too; the runtime takes a domain once.
+        return Ok(());
+    }
     let folder = api.entry(options, FOLDER);
     let folder = folder.map_or_else(default_folder, PathBuf::from);
     let mut domains = DOMAINS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +138,11 @@ pub(crate) fn register(api: Api, options: *mut c_void) -> Result<(), Status> {
             *new.insert(Domain(domain))
         }
     };
-    api.add_domain(options, domain.0)
+    api.add_domain(options, domain.0)?;
+    match api.set_entry(options, HAS_OPERATORS, c"1") {
+        status if status.is_null() => Ok(()),
+        status => Err(status),
+    }
 }
 
 /// The operator that the runtime asks about.

@@ -171,6 +171,7 @@ mod tests {
             model: "m".to_owned(),
             runtime: "r".to_owned(),
             level: "all".to_owned(),
+            is_paged: false,
             dims: Vec::new(),
             derived: Vec::new(),
             weights: None,
