@@ -23,7 +23,9 @@ pub struct Device {
 
 /// The device has not enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("out of memory: {requested} bytes were asked for, {reserved} are reserved, of which {allocated} are given out, and {free} are left")]
+#[error(
+    "out of memory: {requested} bytes were asked for, {reserved} are reserved, of which {allocated} are given out, and {free} are left"
+)]
 pub struct OutOfMemory {
     /// What was asked for, in bytes.
     pub requested: u64,
@@ -266,7 +268,10 @@ impl Allocator {
         let pool = self.blocks.pool(key);
         pool.searches += u64::from(counts);
         let pool = &self.blocks.pools[&key];
-        let mut fitting = pool.free.range((stream, bytes, 0, 0)..).take_while(|(of, ..)| *of == stream);
+        let mut fitting = pool
+            .free
+            .range((stream, bytes, 0, 0)..)
+            .take_while(|(of, ..)| *of == stream);
         let mut best = fitting.next()?.3;
         if self.settings.expandable_segments {
             // What can grow counts as large as it can become.
@@ -308,7 +313,11 @@ impl Allocator {
     /// A block that is taken from the device, in no pool.
     fn new_block(&mut self, key: PoolKey, stream: u64, bytes: u64) -> Option<Id> {
         let whole = taken(bytes);
-        if self.settings.allowed_bytes.is_some_and(|allowed| self.figures.reserved + whole > allowed) {
+        if self
+            .settings
+            .allowed_bytes
+            .is_some_and(|allowed| self.figures.reserved + whole > allowed)
+        {
             return None;
         }
         if self.settings.expandable_segments {

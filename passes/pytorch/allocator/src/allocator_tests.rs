@@ -116,7 +116,11 @@ fn segments_that_grow_take_what_is_missing_and_give_whole_pages_back() {
 /// What a program does.
 #[derive(Clone, Debug)]
 enum Step {
-    Malloc { bytes: u64, stream: u64, private: Option<u64> },
+    Malloc {
+        bytes: u64,
+        stream: u64,
+        private: Option<u64>,
+    },
     Free(prop::sample::Index),
     Share(prop::sample::Index),
     Complete,
@@ -139,13 +143,19 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 fn settings() -> impl Strategy<Value = Settings> {
     let divisions = prop_oneof![Just(0), Just(1), Just(4), Just(8)];
     let allowed = prop::option::weighted(0.3, 200 * MB..3000 * MB);
-    (any::<bool>(), prop::option::weighted(0.3, 21..400_u64), divisions, allowed).prop_map(|(expandable_segments, split, divisions, allowed_bytes)| Settings {
-        expandable_segments,
-        max_split_bytes: split.map(|mib| mib * MB),
-        divisions: [divisions; 16],
-        collection_permille: if allowed_bytes.is_some() { 600 } else { 0 },
-        allowed_bytes,
-    })
+    (
+        any::<bool>(),
+        prop::option::weighted(0.3, 21..400_u64),
+        divisions,
+        allowed,
+    )
+        .prop_map(|(expandable_segments, split, divisions, allowed_bytes)| Settings {
+            expandable_segments,
+            max_split_bytes: split.map(|mib| mib * MB),
+            divisions: [divisions; 16],
+            collection_permille: if allowed_bytes.is_some() { 600 } else { 0 },
+            allowed_bytes,
+        })
 }
 
 proptest! {
@@ -218,5 +228,9 @@ proptest! {
 
 /// What was asked for of blocks that are waited for.
 fn awaited_bytes(allocator: &Allocator) -> u64 {
-    allocator.awaited.values().map(|&id| allocator.blocks.get(id).requested).sum()
+    allocator
+        .awaited
+        .values()
+        .map(|&id| allocator.blocks.get(id).requested)
+        .sum()
 }

@@ -37,7 +37,9 @@ impl Allocator {
             let before = self.blocks.get(candidate).before;
             let start = before.filter(|&id| self.is_room(id)).unwrap_or(candidate);
             let chain = std::iter::successors(Some(start), |&id| self.blocks.get(id).after);
-            let room = chain.take_while(|&id| self.is_room(id)).map(|id| self.blocks.get(id).bytes);
+            let room = chain
+                .take_while(|&id| self.is_room(id))
+                .map(|id| self.blocks.get(id).bytes);
             if room.fold(0, u64::saturating_add) >= bytes {
                 return start;
             }
@@ -96,7 +98,10 @@ impl Allocator {
         let block = self.blocks.get(id);
         let (page, base) = (page(block.pool), block.grows_from.unwrap_or(0));
         let first = block.address - base;
-        let (begin, end) = (base + first.div_ceil(page) * page, base + (first + block.bytes) / page * page);
+        let (begin, end) = (
+            base + first.div_ceil(page) * page,
+            base + (first + block.bytes) / page * page,
+        );
         if begin >= end {
             return;
         }

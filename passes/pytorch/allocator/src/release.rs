@@ -8,11 +8,19 @@ impl Allocator {
     /// Gives back what is free: whole segments, and whole pages of those that grow.
     pub(crate) fn release_all(&mut self) {
         // Large ones first.
-        let mut keys: Vec<PoolKey> = self.blocks.pools.keys().copied().filter(|key| key.private.is_none()).collect();
+        let mut keys: Vec<PoolKey> = self
+            .blocks
+            .pools
+            .keys()
+            .copied()
+            .filter(|key| key.private.is_none())
+            .collect();
         keys.sort_unstable_by_key(|key| key.is_small);
         for key in keys {
             let free: Vec<Id> = self.blocks.pools[&key].free.iter().map(|&(.., id)| id).collect();
-            let (growing, others): (Vec<Id>, Vec<Id>) = free.into_iter().partition(|&id| self.blocks.get(id).grows_from.is_some());
+            let (growing, others): (Vec<Id>, Vec<Id>) = free
+                .into_iter()
+                .partition(|&id| self.blocks.get(id).grows_from.is_some());
             others.into_iter().for_each(|id| {
                 if !self.blocks.get(id).is_split() {
                     self.release(id);
@@ -41,17 +49,21 @@ impl Allocator {
             return false;
         };
         let needed = bytes.max(most);
-        let pool = self.blocks.pool(key);
-        let of_stream = |&&(of, ..): &&(u64, u64, u64, Id)| of == stream;
-        if let Some(&(.., id)) = pool.free.range((stream, needed, 0, 0)..).next().filter(of_stream) {
+        // Those of segments that grow go page by page, with all others.
+        let is_whole = |&&(of, .., id): &&(u64, u64, u64, Id)| of == stream && !self.blocks.get(id).is_split();
+        let Some(pool) = self.blocks.pools.get(&key) else {
+            return false;
+        };
+        if let Some(&(.., id)) = pool.free.range((stream, needed, 0, 0)..).find(is_whole) {
             self.release(id);
             return true;
         }
         let mut gone = 0;
-        let largest_first = pool.free.range(..(stream, needed, 0, 0)).rev();
+        let largest_first = pool.free.range((stream, most, 0, 0)..(stream, needed, 0, 0)).rev();
         let oversized: Vec<Id> = largest_first
-            .take_while(|&&(of, size, ..)| {
-                let goes = gone < needed && size >= most && of == stream;
+            .filter(is_whole)
+            .take_while(|&&(_, size, ..)| {
+                let goes = gone < needed;
                 gone += if goes { size } else { 0 };
                 goes
             })
@@ -63,7 +75,11 @@ impl Allocator {
 
     /// Gives free segments back that were not used for longer than others, where more is reserved than the settings allow.
     pub(crate) fn collect(&mut self) {
-        let Some(allowed) = self.settings.allowed_bytes.filter(|_| self.settings.collection_permille > 0) else {
+        let Some(allowed) = self
+            .settings
+            .allowed_bytes
+            .filter(|_| self.settings.collection_permille > 0)
+        else {
             return;
         };
         let threshold = u128::from(allowed) * u128::from(self.settings.collection_permille) / 1000;
@@ -76,7 +92,10 @@ impl Allocator {
             is_small: false,
         };
         let searches = self.blocks.pool(key).searches;
-        let free = self.blocks.pools[&key].free.iter().map(|&(.., id)| (id, self.blocks.get(id)));
+        let free = self.blocks.pools[&key]
+            .free
+            .iter()
+            .map(|&(.., id)| (id, self.blocks.get(id)));
         let whole = free.filter(|(_, block)| !block.is_split() && block.grows_from.is_none());
         let mut ages: Vec<(Id, u64)> = whole.map(|(id, block)| (id, searches - block.freed_at)).collect();
         let mut reclaimed = 0;

@@ -60,7 +60,9 @@ pub fn replay(settings: Settings, device: Device, entries: &[Entry]) -> Result<R
         let expected = event(entry);
         if expected.is_some() && ahead.is_empty() {
             // The request that leads to it stands behind it.
-            let next = entries[place..].iter().find(|entry| !entry.action.starts_with("segment_"));
+            let next = entries[place..]
+                .iter()
+                .find(|entry| !entry.action.starts_with("segment_"));
             match next.filter(|next| next.action == "alloc") {
                 Some(request) if !gives_back(entry) => {
                     allocator.next_address = first_address(&entries[place..]);
@@ -76,7 +78,9 @@ pub fn replay(settings: Settings, device: Device, entries: &[Entry]) -> Result<R
         if let Some(expected) = expected {
             let found = ahead.pop_front();
             if found != Some(expected) {
-                return Err(diverges(found.map_or("nothing".to_owned(), |found| format!("{found:x?}"))));
+                return Err(diverges(
+                    found.map_or("nothing".to_owned(), |found| format!("{found:x?}")),
+                ));
             }
             continue;
         }
@@ -88,7 +92,9 @@ pub fn replay(settings: Settings, device: Device, entries: &[Entry]) -> Result<R
                 let is_used = !matches!(entries.get(place + 1), Some(next) if next.action == "free_completed" && next.address == entry.address);
                 if is_used {
                     // By a stream that the record does not name.
-                    allocator.record_stream(entry.address, u64::MAX).and_then(|()| allocator.free(entry.address))
+                    allocator
+                        .record_stream(entry.address, u64::MAX)
+                        .and_then(|()| allocator.free(entry.address))
                 } else {
                     allocator.free(entry.address)
                 }

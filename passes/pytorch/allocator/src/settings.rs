@@ -65,9 +65,13 @@ impl Settings {
                 }
                 "roundup_power2_divisions" => settings.divisions = divisions(value).ok_or_else(wrong)?,
                 "garbage_collection_threshold" => {
-                    settings.collection_permille = permille(value).filter(|&share| 0 < share && share < 1000).ok_or_else(wrong)?;
+                    settings.collection_permille = permille(value)
+                        .filter(|&share| 0 < share && share < 1000)
+                        .ok_or_else(wrong)?;
                 }
-                "per_process_memory_fraction" | "large_segment_size_mb" => return Err(SettingsError::Unknown(key.to_owned())),
+                "per_process_memory_fraction" | "large_segment_size_mb" => {
+                    return Err(SettingsError::Unknown(key.to_owned()));
+                }
                 "backend" if value != "native" => return Err(wrong()),
                 // They say how, not how much.
                 "backend"
@@ -162,11 +166,19 @@ mod tests {
 
     #[test]
     fn settings_are_read_as_pytorch_writes_them() {
-        let settings = Settings::parse("expandable_segments:True, max_split_size_mb:64,garbage_collection_threshold:0.85").unwrap();
+        let settings =
+            Settings::parse("expandable_segments:True, max_split_size_mb:64,garbage_collection_threshold:0.85")
+                .unwrap();
         assert!(settings.expandable_segments);
-        assert_eq!((settings.max_split_bytes, settings.collection_permille), (Some(64 << 20), 850));
+        assert_eq!(
+            (settings.max_split_bytes, settings.collection_permille),
+            (Some(64 << 20), 850)
+        );
         assert_eq!(Settings::parse("").unwrap(), Settings::default());
-        assert_eq!(Settings::parse("pinned_num_register_threads:8,").unwrap(), Settings::default());
+        assert_eq!(
+            Settings::parse("pinned_num_register_threads:8,").unwrap(),
+            Settings::default()
+        );
     }
 
     #[test]
@@ -174,7 +186,10 @@ mod tests {
         let all = Settings::parse("roundup_power2_divisions:4").unwrap();
         assert_eq!([1, 3 << 20, 1 << 40].map(|bytes| all.divisions_of(bytes)), [4; 3]);
         let some = Settings::parse("roundup_power2_divisions:[1:2,4:8,>:1]").unwrap();
-        assert_eq!([1, 1 << 20, 2 << 20, 4 << 20, 8 << 20].map(|bytes| some.divisions_of(bytes)), [2, 2, 8, 8, 1]);
+        assert_eq!(
+            [1, 1 << 20, 2 << 20, 4 << 20, 8 << 20].map(|bytes| some.divisions_of(bytes)),
+            [2, 2, 8, 8, 1]
+        );
     }
 
     #[test]
@@ -188,8 +203,14 @@ mod tests {
             "garbage_collection_threshold:1.0",
             "backend:cudaMallocAsync",
         ] {
-            assert!(matches!(Settings::parse(text), Err(SettingsError::Value { .. })), "{text}");
+            assert!(
+                matches!(Settings::parse(text), Err(SettingsError::Value { .. })),
+                "{text}"
+            );
         }
-        assert_eq!(Settings::parse("colour:blue"), Err(SettingsError::Unknown("colour".to_owned())));
+        assert_eq!(
+            Settings::parse("colour:blue"),
+            Err(SettingsError::Unknown("colour".to_owned()))
+        );
     }
 }

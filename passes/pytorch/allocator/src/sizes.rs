@@ -55,7 +55,10 @@ mod tests {
     #[test]
     fn requests_are_rounded_to_512_bytes_or_to_divisions() {
         let plain = Settings::default();
-        assert_eq!([0, 1, 512, 513, 1200].map(|bytes| rounded(&plain, bytes)), [512, 512, 512, 1024, 1536]);
+        assert_eq!(
+            [0, 1, 512, 513, 1200].map(|bytes| rounded(&plain, bytes)),
+            [512, 512, 512, 1024, 1536]
+        );
         let divided = Settings::parse("roundup_power2_divisions:4").unwrap();
         // 2048 and below are rounded as ever.
         assert_eq!(
