@@ -2,13 +2,14 @@
 //! which `--format json` prints. The Python layer beside it makes classes of these objects and exceptions of their errors.
 //!
 //! Nothing here plans or measures: there is one pipeline, that of the command line. What sessions of ONNX Runtime ask of a model and of its plan of
-//! memory while they run are classes: [`batch`], [`plan`].
+//! memory while they run are classes: [`batch`], [`plan`]. What PyTorch would reserve on a device is simulated: [`allocator`].
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
 
+mod allocator;
 mod batch;
 mod call;
 mod plan;
@@ -18,6 +19,12 @@ mod plan;
 mod _native {
     use super::{OsString, PathBuf, PyResult, Python, pyfunction};
 
+    #[pymodule_export]
+    use super::allocator::replay_allocations;
+    #[pymodule_export]
+    use super::allocator::rounded_allocation;
+    #[pymodule_export]
+    use super::allocator::simulate_allocations;
     #[pymodule_export]
     use super::batch::Batch;
     #[pymodule_export]

@@ -15,6 +15,7 @@
 //! | `expandable` | segments that grow |
 //! | `release` | what goes back to the device |
 //! | `figures` | counts, and what happened |
+//! | `requests` | a sequence of requests |
 //! | `replay` | a recorded sequence, held against the simulation |
 //!
 //! # Limits
@@ -27,11 +28,13 @@ mod expandable;
 mod figures;
 mod release;
 mod replay;
+mod requests;
 mod settings;
 mod sizes;
 
 pub use allocator::{Allocator, Device, Misuse, OutOfMemory};
 pub use figures::{Event, Figures, Segment, SegmentBlock};
 pub use replay::{Divergence, Entry, Replayed, replay};
+pub use requests::{Outcome, Request, simulate};
 pub use settings::{Settings, SettingsError};
 pub use sizes::{rounded, taken};

@@ -20,6 +20,23 @@ def embed(program: str | PathLike[str], arguments: Sequence[str], environments: 
 def arena_library() -> bytes:
     """The library with which ONNX Runtime obeys plans of memory, as a file. `OSError` on other systems than Linux."""
 
+def simulate_allocations(
+    settings: str, total_bytes: int, free_bytes: int, requests: Sequence[tuple[int, int]], allowed_bytes: int | None = None
+) -> tuple[dict[str, int], tuple[int, int], tuple[int, str] | None]:
+    """What PyTorch's caching allocator makes of requests: names of blocks with their bytes, negative where they are freed. The
+    figures by name, the places of the requests after which most was allocated and reserved, and that of the one that
+    failed, with why. `ValueError` for settings (`PYTORCH_CUDA_ALLOC_CONF`) that nobody simulates."""
+
+def replay_allocations(
+    settings: str, total_bytes: int, free_bytes: int, entries: Sequence[tuple[str, int, int, int]]
+) -> tuple[list[dict[str, int]], dict[str, int], list[tuple[int, int, list[tuple[int, bool]]]]]:
+    """Does what a recorded program did: actions with address, bytes and stream. The figures at each `snapshot` and at the
+    end, and the segments then: address, bytes, and blocks with whether they are given out. `ValueError` at the first entry
+    at which the record and the simulation part."""
+
+def rounded_allocation(settings: str, bytes: int) -> int:
+    """The block that a request gets, in bytes."""
+
 def needs_arena_library(path: str | PathLike[str]) -> bool:
     """Whether a model moves results to a second memory, so that its sessions need the library."""
 

@@ -36,6 +36,7 @@ onnxruntime-arena: formula
 onnxruntime-run: files formula onnxruntime-arena
 onnxruntime-lower: ir onnx operators
 onnxruntime-sim: ir operators
+pytorch-allocator: files
 remat: files formula ir onnx onnx-mlir onnxruntime-sim nodelink plan verify cost solve rewrite schedule ortools checkmate classic moccasin poet dtr fission fission-check place
 onnxruntime-observe: remat cost files formula ir onnx onnxruntime-arena onnxruntime-lower onnxruntime-run onnxruntime-sim plan solve
 # What is predicted runs nothing.

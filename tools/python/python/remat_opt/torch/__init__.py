@@ -13,6 +13,7 @@ from ._backend import Backend, backend
 from ._capture import capture
 from ._checkpoint import checkpoint, checkpoint_report
 from ._effects import UnsupportedGraph
+from ._estimate import Estimate, estimate, largest_batch
 from ._inductor import inductor_problem
 from ._partition import Partitioner, partitioner
 from ._report import Report, clear_reports, reports
@@ -21,6 +22,7 @@ from ._tags import tag
 
 __all__ = [
     "Backend",
+    "Estimate",
     "Partitioner",
     "Report",
     "TrainStep",
@@ -30,7 +32,9 @@ __all__ = [
     "checkpoint",
     "checkpoint_report",
     "clear_reports",
+    "estimate",
     "inductor_problem",
+    "largest_batch",
     "partitioner",
     "reports",
     "tag",

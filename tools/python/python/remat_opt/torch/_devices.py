@@ -1,0 +1,85 @@
+"""CUDA devices that are not there: what is known of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import torch
+
+from ..errors import UsageError
+from ._budget import parse
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A device, as far as memory depends on it. Sizes are in bytes."""
+
+    name: str
+    total: int
+    """Its memory, as the driver states it."""
+    context: int
+    """What is taken before the first tensor: context, loaded kernels, what the driver keeps."""
+    matmul: int
+    """The workspace that PyTorch gives each thread's cuBLAS (`CUBLAS_WORKSPACE_CONFIG` unset)."""
+    source: str
+    """Where the figures are from."""
+
+    @property
+    def free(self) -> int:
+        """What tensors can have."""
+        return self.total - self.context
+
+
+# `:4096:2:16:8` before compute capability 9, 32 MiB from there on (`aten/src/ATen/cuda/CUDABlas.cpp`).
+_SMALL, _LARGE = 2 * 4096 * 1024 + 8 * 16 * 1024, 32 * _MIB
+_CONTEXT = 600 * _MIB
+_SHEET = "memory by the data sheet, context assumed"
+
+_KNOWN = {
+    "h200": Gpu("h200", 150_109_880_320, 552_402_944, _LARGE, "as measured with PyTorch 2.11, CUDA 13.0"),
+    "h100": Gpu("h100", 80 * 1000**3, _CONTEXT, _LARGE, _SHEET),
+    "a100": Gpu("a100", 40 * 1000**3, _CONTEXT, _SMALL, _SHEET),
+    "a10": Gpu("a10", 24 * 1000**3, _CONTEXT, _SMALL, _SHEET),
+    "l4": Gpu("l4", 24 * 1000**3, _CONTEXT, _SMALL, _SHEET),
+    "t4": Gpu("t4", 16 * 1000**3, _CONTEXT, _SMALL, _SHEET),
+    "v100": Gpu("v100", 16 * 1000**3, _CONTEXT, _SMALL, _SHEET),
+    "rtx-3090": Gpu("rtx-3090", 24 * 1000**3, _CONTEXT, _SMALL, _SHEET),
+    "rtx-4090": Gpu("rtx-4090", 24 * 1000**3, _CONTEXT, _SMALL, _SHEET),
+}
+
+
+def device(text: str) -> Gpu:
+    """The device that a text names: `"h100"`, `"h100 94GB"`, `"cuda 24GiB"`; `"cuda:0"` for one that is there.
+
+    Raises:
+        UsageError: It names none, says no size, or is of a kind that is not simulated.
+    """
+    name, _, size = text.strip().partition(" ")
+    name = name.lower()
+    kind = re.fullmatch(r"([a-z]+)(?::(\d+))?", name)
+    if name in _KNOWN:
+        found = _KNOWN[name]
+    elif kind is not None and kind[1] == "cuda":
+        found = _there(int(kind[2] or 0)) if not size else Gpu(name, 0, _CONTEXT, _LARGE, "context assumed")
+    elif kind is not None and kind[1] in ("mps", "xpu", "hpu", "xla", "cpu"):
+        raise UsageError(f"`{text}`: the allocator of `{kind[1]}` is not simulated, that of CUDA devices is")
+    else:
+        raise UsageError(f"`{text}` is no device: give one of {', '.join(_KNOWN)}, or `cuda 24GiB`")
+    if not size:
+        return found
+    total = parse(size).total
+    if total is None or total <= found.context:
+        raise UsageError(f"`{text}`: `{size}` is no memory of a device")
+    return replace(found, total=total, source=f"{found.source}; memory as given")
+
+
+def _there(index: int) -> Gpu:
+    if not torch.cuda.is_available() or index >= torch.cuda.device_count():
+        raise UsageError(f"there is no `cuda:{index}` here: say how much memory it has (`cuda:{index} 24GiB`)")
+    free, total = torch.cuda.mem_get_info(index)
+    reserved = torch.cuda.memory_reserved(index)
+    major, _ = torch.cuda.get_device_capability(index)
+    return Gpu(f"cuda:{index}", total, total - free - reserved, _LARGE if major >= 9 else _SMALL, "as it is now")

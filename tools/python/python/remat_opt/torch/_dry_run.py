@@ -1,0 +1,310 @@
+"""A training step without its numbers: every tensor that it would make on a CUDA device, in order, and where it goes.
+
+The step runs on PyTorch's `meta` device. What CUDA does otherwise is put in: kernels of attention and dropout, autocast,
+workspace of matrix products and convolutions, buffers of reductions. What kernels take besides, by algorithms that they
+choose on the device, is not known.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+from ._devices import Gpu
+
+_PACKAGES = ("<", *(f"{os.path.dirname(os.path.realpath(module))}{os.sep}" for module in (torch.__file__, os.path.dirname(__file__))))
+"""What frames of PyTorch, of this package and of generated code begin with."""
+_TENSOR_CORES = 16
+"""Bytes that a convolution's workspace has besides its operands in another layout."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A block of memory that the step asks for."""
+
+    bytes: int
+    kind: str
+    """`parameters`, `inputs`, `gradients`, `optimizer`, `activations`, `backward` or `workspace`."""
+    op: str
+    line: str
+    """The line of the model that asks for it, `file:line`; empty where there is none."""
+
+
+@dataclass
+class DryRun:
+    """What a program asks of the allocator: pieces by number, and when they come and go."""
+
+    pieces: dict[int, Piece] = field(default_factory=dict)
+    events: list[int] = field(default_factory=list)
+    """The number of a piece that comes; negative: that goes."""
+    marks: list[tuple[str, int]] = field(default_factory=list)
+    """Where phases end: their names, and how many events there were."""
+
+    def requests(self) -> list[tuple[int, int]]:
+        """For the simulated allocator."""
+        return [(abs(at), self.pieces[at].bytes if at > 0 else -1) for at in self.events]
+
+    def live_after(self, event: int) -> dict[str, int]:
+        """Bytes by kind after an event."""
+        live: dict[str, int] = {}
+        for at in self.events[: event + 1]:
+            piece = self.pieces[abs(at)]
+            live[piece.kind] = live.get(piece.kind, 0) + (piece.bytes if at > 0 else -piece.bytes)
+        return {kind: size for kind, size in live.items() if size}
+
+
+class Recorder(TorchDispatchMode):
+    """Notes storages as they come and go."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        super().__init__()
+        self.run = DryRun()
+        self.phase = "parameters"
+        self._gpu = gpu
+        self._known: dict[int, int] = {}
+        self._lines: dict[int, str] = {}
+        self._with_matmul: set[str] = set()
+
+    def mark(self, name: str) -> None:
+        """A phase ends."""
+        self.run.marks.append((name, len(self.run.events)))
+
+    def track(self, tensor: torch.Tensor, kind: str, op: str = "", line: str = "") -> None:
+        """Notes the storage of a tensor, if it is new."""
+        storage = tensor.untyped_storage()
+        key = storage._cdata
+        if key in self._known or tensor.device.type != "meta" or storage.nbytes() == 0:
+            return
+        number = self._comes(Piece(storage.nbytes(), kind, op, line))
+        self._known[key] = number
+
+        def goes(known: dict[int, int] = self._known, events: list[int] = self.run.events) -> None:
+            del known[key]
+            events.append(-number)
+
+        weakref.finalize(storage, goes).atexit = False
+
+    def rename(self, tensors: Iterator[torch.Tensor], kind: str) -> None:
+        """Says what tensors are that were made meanwhile."""
+        for tensor in tensors:
+            number = self._known.get(tensor.untyped_storage()._cdata)
+            if number is not None:
+                piece = self.run.pieces[number]
+                self.run.pieces[number] = Piece(piece.bytes, kind, piece.op, piece.line)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        op = str(func.overloadpacket).replace(".", "::", 1)
+        line = self._line()
+        if func.overloadpacket in (torch.ops.aten._softmax, torch.ops.aten._log_softmax) and args[2]:
+            # PyTorch knows this kernel of `float16` alone, where nothing runs.
+            result = torch.empty_like(args[0], dtype=torch.float32)
+        else:
+            result = func(*args, **(kwargs or {}))
+        results = [one for one in tree_leaves(result) if isinstance(one, torch.Tensor)]
+        for one in results:
+            self.track(one, self._kind(), op, line)
+        operands = [one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor) and one.device.type == "meta"]
+        for size in self._workspaces(func, args, operands, results):
+            self._passes(size, op, line)
+        return result
+
+    def _comes(self, piece: Piece) -> int:
+        number = len(self.run.pieces) + 1
+        self.run.pieces[number] = piece
+        self.run.events.append(number)
+        return number
+
+    def _passes(self, size: int, op: str, line: str) -> None:
+        if size > 0:
+            self.run.events.append(-self._comes(Piece(size, "workspace", op, line)))
+
+    def _kind(self) -> str:
+        return {"forward": "activations", "optimizer": "optimizer"}.get(self.phase, self.phase)
+
+    def _line(self) -> str:
+        """The line of the model that runs, or ran when what is differentiated now was made."""
+        if self.phase == "backward":
+            node = torch._C._current_autograd_node()
+            return "" if node is None else self._lines.get(node._sequence_nr(), "")
+        if self.phase != "forward":
+            return ""
+        line = _own_line()
+        # Autograd made the node before it called this.
+        self._lines[torch.autograd._get_sequence_nr() - 1] = line
+        return line
+
+    def _workspaces(
+        self, func: Any, args: Sequence[Any], operands: Sequence[torch.Tensor], results: Sequence[torch.Tensor]
+    ) -> Iterator[int]:
+        packet = func.overloadpacket
+        aten = torch.ops.aten
+        if packet in (aten.mm, aten.addmm, aten.bmm, aten.baddbmm):
+            thread = "backward" if self.phase == "backward" else "main"
+            if thread not in self._with_matmul:
+                # It stays, for each thread that multiplies matrices: autograd has its own.
+                self._with_matmul.add(thread)
+                self._comes(Piece(self._gpu.matmul, "workspace", "cuBLAS", ""))
+                if thread == "main":
+                    self._comes(Piece(1 << 20, "workspace", "cuBLASLt", ""))
+        elif packet is aten.convolution:
+            yield _convolution(operands[0], operands[1], results[0])
+        elif packet is aten.convolution_backward:
+            gradient, given, weight = operands[:3]
+            if args[-1][0]:
+                yield _convolution(gradient, weight, given)
+            if args[-1][1]:
+                yield _convolution(gradient, given, weight)
+        elif packet is aten.sum and operands and results:
+            # Columns are summed in parts; the parts are as many as the device runs at a time, at most some 16 MB.
+            rows = operands[0].numel() // max(1, results[0].numel())
+            if rows >= 512 and results[0].numel() > 1 and len(args) > 1 and operands[0].dim() - 1 not in _axes(args[1], operands[0]):
+                yield min(2 * operands[0].numel() * 4, 16 << 20)
+
+
+def _axes(axes: Any, tensor: torch.Tensor) -> set[int]:
+    given = range(tensor.dim()) if axes is None else axes
+    return {axis % max(1, tensor.dim()) for axis in given}
+
+
+def _convolution(*tensors: torch.Tensor) -> int:
+    """Kernels for tensor cores take copies in another layout of what they read and write."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors) + _TENSOR_CORES
+
+
+def _own_line() -> str:
+    """The innermost frame that is neither PyTorch's nor ours."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if not path.startswith(_PACKAGES):
+            return f"{path}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+_HALF = frozenset(
+    "linear matmul __matmul__ __rmatmul__ bmm baddbmm mm mv addmm addmv addbmm chain_matmul einsum conv1d conv2d conv3d "
+    "conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc prelu scaled_dot_product_attention".split()
+)
+"""What autocast runs in the lower precision on CUDA (PyTorch's documentation of `torch.amp`, "CUDA Op-Specific Behavior")."""
+_FULL = frozenset(
+    "acos asin cosh cosine_embedding_loss cdist cosine_similarity cross_entropy cumprod cumsum dist erfinv exp expm1 "
+    "group_norm hinge_embedding_loss kl_div l1_loss layer_norm log log10 log1p log2 log_softmax margin_ranking_loss "
+    "mse_loss multi_margin_loss multilabel_margin_loss nll_loss norm normalize pdist poisson_nll_loss pow prod reciprocal "
+    "rsqrt sinh smooth_l1_loss soft_margin_loss softmax softmin softplus sum renorm tan triplet_margin_loss".split()
+)
+"""What it runs in single precision."""
+
+
+class AsOnCuda(TorchFunctionMode):
+    """Has functions take the kernels that they take on CUDA."""
+
+    def __init__(self, precision: torch.dtype | None) -> None:
+        super().__init__()
+        self._precision = precision
+        self._casts: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        """Weights that were cast, which autocast keeps to its end."""
+        self._is_full = False
+
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if self._precision is not None and not self._is_full:
+            if name in _HALF:
+                # The compiler of PyTorch evaluates operands from the last one to the first.
+                args = tuple(reversed([tree_map(self._half, one) for one in reversed(args)]))
+                kwargs = tree_map(self._half, kwargs)
+            elif name in ("softmax", "log_softmax", "cross_entropy") and (fused := _softmax(name, *args, **kwargs)) is not None:
+                return fused
+            elif name in _FULL:
+                args, kwargs = tree_map(_full, (args, kwargs))
+        if name == "scaled_dot_product_attention":
+            return _attention(*args, **kwargs)
+        if name == "dropout" and not isinstance(args[0] if args else None, torch.nn.Module):
+            return _dropout(*args, **kwargs)
+        return func(*args, **kwargs)
+
+    def _half(self, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or value.dtype != torch.float32:
+            return value
+        assert self._precision is not None
+        if not (value.is_leaf and value.requires_grad):
+            return value.to(self._precision)
+        if id(value) not in self._casts:
+            self._casts[id(value)] = (value, value.to(self._precision))
+        return self._casts[id(value)][1]
+
+
+def _softmax(name: str, input: Any, *args: Any, **kwargs: Any) -> torch.Tensor | None:
+    """The kernels that read half precision and write single precision; nothing for what they are not for."""
+    if not isinstance(input, torch.Tensor) or input.dtype not in (torch.bfloat16, torch.float16):
+        return None
+    if name == "cross_entropy":
+        target = args[0] if args else kwargs.get("target")
+        if target is None or target.is_floating_point() or kwargs.get("label_smoothing") or len(args) > 1 or input.dim() == 0:
+            return None
+        rest = {key: value for key, value in kwargs.items() if key in ("weight", "ignore_index", "reduction")}
+        scores = torch.ops.aten._log_softmax(input, min(1, input.dim() - 1), True)
+        return torch.nn.functional.nll_loss(scores, target, **rest)
+    dim = args[0] if args else kwargs.get("dim")
+    if not isinstance(dim, int):
+        return None
+    kernel = torch.ops.aten._softmax if name == "softmax" else torch.ops.aten._log_softmax
+    return kernel(input, dim, True)
+
+
+def _full(value: Any) -> Any:
+    is_half = isinstance(value, torch.Tensor) and value.dtype in (torch.bfloat16, torch.float16)
+    return value.float() if is_half else value
+
+
+def _attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attn_mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> torch.Tensor:
+    """The fused kernels of CUDA: flash attention in half precision without a mask, else the memory-efficient one."""
+    if enable_gqa:
+        groups = query.size(-3) // key.size(-3)
+        key, value = (one.repeat_interleave(groups, -3) for one in (key, value))
+    aten = torch.ops.aten
+    is_half = query.dtype in (torch.bfloat16, torch.float16)
+    if is_half and attn_mask is None and query.size(-1) <= 256:
+        return aten._scaled_dot_product_flash_attention(query, key, value, dropout_p, is_causal, False, scale=scale)[0]
+    bias = attn_mask
+    if bias is not None and bias.dtype == torch.bool:
+        bias = torch.zeros(bias.shape, dtype=query.dtype, device=query.device).masked_fill_(bias.logical_not(), float("-inf"))
+    if bias is not None:
+        bias = bias.expand(query.size(0), query.size(1), query.size(-2), key.size(-2))
+    needs = torch.is_grad_enabled() and any(one.requires_grad for one in (query, key, value))
+    found = aten._scaled_dot_product_efficient_attention(query, key, value, bias, needs, dropout_p, is_causal, scale=scale)
+    return found[0]
+
+
+def _dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:
+    """The fused kernel of CUDA, which keeps a byte for each element."""
+    if not training or p == 0 or p == 1 or inplace or input.numel() == 0:
+        return torch.dropout(input, p, training) if not inplace else torch.dropout_(input, p, training)
+    return torch.native_dropout(input, p, training)[0]
+
+
+@contextmanager
+def on_cuda(recorder: Recorder, precision: torch.dtype | None) -> Iterator[None]:
+    """Runs what is inside as on CUDA, without numbers."""
+    with recorder, AsOnCuda(precision):
+        yield
