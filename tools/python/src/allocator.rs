@@ -15,7 +15,11 @@ type Counts = BTreeMap<&'static str, u64>;
 /// `ValueError` for settings that PyTorch refuses or nobody simulates.
 #[pyfunction]
 #[pyo3(signature = (settings, total_bytes, free_bytes, requests, allowed_bytes=None))]
-#[expect(clippy::type_complexity, clippy::needless_pass_by_value, reason = "an interpreter takes tuples and hands over values")]
+#[expect(
+    clippy::type_complexity,
+    clippy::needless_pass_by_value,
+    reason = "an interpreter takes tuples and hands over values"
+)]
 pub(crate) fn simulate_allocations(
     py: Python<'_>,
     settings: &str,
@@ -38,7 +42,11 @@ pub(crate) fn simulate_allocations(
         .collect();
     let found: Outcome = py.detach(|| remat_pytorch_allocator::simulate(settings, device, &requests));
     let failed = found.failed.map(|(place, why)| (place, why.to_string()));
-    Ok((counts(&found.figures), (found.allocated_peak_at, found.reserved_peak_at), failed))
+    Ok((
+        counts(&found.figures),
+        (found.allocated_peak_at, found.reserved_peak_at),
+        failed,
+    ))
 }
 
 /// Does what a recorded program did, and compares all that its allocator did. `entries`: action, address, bytes and stream, as in the `device_traces` of
@@ -47,7 +55,11 @@ pub(crate) fn simulate_allocations(
 ///
 /// `ValueError` for settings that nobody simulates, and at the first entry at which record and simulation part.
 #[pyfunction]
-#[expect(clippy::type_complexity, clippy::needless_pass_by_value, reason = "an interpreter takes tuples and hands over values")]
+#[expect(
+    clippy::type_complexity,
+    clippy::needless_pass_by_value,
+    reason = "an interpreter takes tuples and hands over values"
+)]
 pub(crate) fn replay_allocations(
     py: Python<'_>,
     settings: &str,
@@ -75,7 +87,11 @@ pub(crate) fn replay_allocations(
         let blocks = segment.blocks.iter().map(|block| (block.bytes, block.is_active));
         (segment.address, segment.bytes, blocks.collect())
     });
-    Ok((found.snapshots.iter().map(counts).collect(), counts(&found.figures), segments.collect()))
+    Ok((
+        found.snapshots.iter().map(counts).collect(),
+        counts(&found.figures),
+        segments.collect(),
+    ))
 }
 
 /// The block that a request gets, in bytes. `ValueError` as for [`simulate_allocations`].

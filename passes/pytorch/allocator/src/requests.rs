@@ -113,6 +113,9 @@ mod tests {
         assert_eq!((outcome.allocated_peak_at, outcome.reserved_peak_at), (1, 1));
         assert_eq!(outcome.figures.allocated_peak, 40 * MB);
         let failed = simulate(Settings::default(), device, &requests).failed;
-        assert_eq!(failed.map(|(place, error)| (place, error.requested)), Some((5, 100 * MB)));
+        assert_eq!(
+            failed.map(|(place, error)| (place, error.requested)),
+            Some((5, 100 * MB))
+        );
     }
 }
