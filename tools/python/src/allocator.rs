@@ -55,11 +55,7 @@ pub(crate) fn simulate_allocations(
 ///
 /// `ValueError` for settings that nobody simulates, and at the first entry at which record and simulation part.
 #[pyfunction]
-#[expect(
-    clippy::type_complexity,
-    clippy::needless_pass_by_value,
-    reason = "an interpreter takes tuples and hands over values"
-)]
+#[expect(clippy::type_complexity, reason = "an interpreter takes tuples")]
 pub(crate) fn replay_allocations(
     py: Python<'_>,
     settings: &str,

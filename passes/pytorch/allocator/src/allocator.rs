@@ -4,22 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use crate::blocks::{Block, Blocks, Id, PoolKey, State};
+use crate::blocks::{Block, Id, PoolKey, State};
 use crate::figures::{Event, Figures, Segment, SegmentBlock};
-use crate::sizes::{LARGE_SEGMENT, LEAST_BLOCK, MIB, MOST_SMALL, rounded, taken};
-use crate::{Settings, SettingsError};
-
-/// Where the first segment of a simulated device lies.
-const FIRST_ADDRESS: u64 = 1 << 40;
-
-/// What there is to take.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Device {
-    /// The whole memory of the device, in bytes: growing segments have addresses for 9/8 of it.
-    pub total_bytes: u64,
-    /// What the allocator can have of it, in bytes: less the context, and what others have.
-    pub free_bytes: u64,
-}
+use crate::memory::{Device, Memory};
+use crate::settings::{Settings, SettingsError};
+use crate::sizes::{LARGE_SEGMENT, LEAST_BLOCK, MOST_SMALL, rounded, taken};
 
 /// The device has not enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -51,20 +40,11 @@ pub enum Misuse {
 /// A device's allocator.
 #[derive(Debug)]
 pub struct Allocator {
-    pub(crate) settings: Settings,
-    pub(crate) device: Device,
-    pub(crate) blocks: Blocks,
-    pub(crate) figures: Figures,
-    /// What happened since it was last asked for.
-    pub(crate) events: Vec<Event>,
+    pub(crate) memory: Memory,
     /// Blocks that are given out, by where they are.
     given: BTreeMap<u64, Id>,
     /// Blocks that were freed while streams use them.
     awaited: BTreeMap<u64, Id>,
-    /// Where the next segment is to lie, if that is known.
-    pub(crate) next_address: Option<u64>,
-    /// Where the last one ends that was placed without that.
-    end: u64,
 }
 
 impl Allocator {
@@ -72,15 +52,9 @@ impl Allocator {
     #[must_use]
     pub fn new(settings: Settings, device: Device) -> Self {
         Self {
-            settings,
-            device,
-            blocks: Blocks::default(),
-            figures: Figures::default(),
-            events: Vec::new(),
+            memory: Memory::new(settings, device),
             given: BTreeMap::new(),
             awaited: BTreeMap::new(),
-            next_address: None,
-            end: FIRST_ADDRESS,
         }
     }
 
@@ -95,19 +69,19 @@ impl Allocator {
     /// What is allocated and reserved.
     #[must_use]
     pub fn figures(&self) -> Figures {
-        self.figures
+        self.memory.figures
     }
 
     /// What happened since this was last called, in order.
     pub fn take_events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.events)
+        std::mem::take(&mut self.memory.events)
     }
 
     /// Peaks begin anew at what is there now, as with `torch.cuda.reset_peak_memory_stats`.
     pub fn reset_peaks(&mut self) {
-        let now = self.figures;
-        (self.figures.allocated_peak, self.figures.requested_peak) = (now.allocated, now.requested);
-        self.figures.reserved_peak = now.reserved;
+        let now = self.memory.figures;
+        (self.memory.figures.allocated_peak, self.memory.figures.requested_peak) = (now.allocated, now.requested);
+        self.memory.figures.reserved_peak = now.reserved;
     }
 
     /// Gives out a block for work of a stream, from a private pool (of a CUDA graph, or `torch.cuda.MemPool`) or the program's own; its address.
@@ -115,17 +89,17 @@ impl Allocator {
     /// # Errors
     /// [`OutOfMemory`] where the device has not enough, even after all that can go back went back.
     pub fn malloc(&mut self, requested: u64, stream: u64, private: Option<u64>) -> Result<u64, OutOfMemory> {
-        let bytes = rounded(&self.settings, requested);
+        let bytes = rounded(&self.memory.settings, requested);
         let key = PoolKey::of(private, bytes);
         let found = match self.free_block(key, stream, bytes) {
             Some(found) => Some(found),
             None => {
-                self.collect();
+                self.memory.collect();
                 self.new_block(key, stream, bytes)
             }
         };
         let found = match found {
-            None if self.release_oversized(key, stream, bytes) => self.new_block(key, stream, bytes),
+            None if self.memory.release_oversized(key, stream, bytes) => self.new_block(key, stream, bytes),
             found => found,
         };
         let found = match found {
@@ -137,20 +111,20 @@ impl Allocator {
         };
         let block = found.ok_or_else(|| OutOfMemory {
             requested,
-            reserved: self.figures.reserved,
-            allocated: self.figures.allocated,
+            reserved: self.memory.figures.reserved,
+            allocated: self.memory.figures.allocated,
             free: self.left(),
         })?;
         if self.is_worth_splitting(block, bytes) {
-            let rest = self.blocks.cut(block, bytes);
-            self.blocks.shelve(rest);
+            let rest = self.memory.blocks.cut(block, bytes);
+            self.memory.blocks.shelve(rest);
         }
-        let given = self.blocks.get_mut(block);
+        let given = self.memory.blocks.get_mut(block);
         (given.state, given.requested) = (State::Allocated, requested);
         let (address, bytes) = (given.address, given.bytes);
         self.given.insert(address, block);
-        self.figures.gives(bytes, requested);
-        self.events.push(Event::Alloc {
+        self.memory.figures.gives(bytes, requested);
+        self.memory.events.push(Event::Alloc {
             address,
             bytes: requested,
         });
@@ -163,7 +137,7 @@ impl Allocator {
     /// [`Misuse`] where nothing is given out there.
     pub fn record_stream(&mut self, address: u64, stream: u64) -> Result<(), Misuse> {
         let id = *self.given.get(&address).ok_or(Misuse::NotAllocated(address))?;
-        let block = self.blocks.get_mut(id);
+        let block = self.memory.blocks.get_mut(id);
         if block.stream != stream {
             block.users.insert(stream);
         }
@@ -176,11 +150,11 @@ impl Allocator {
     /// [`Misuse`] where nothing is given out there.
     pub fn free(&mut self, address: u64) -> Result<(), Misuse> {
         let id = self.given.remove(&address).ok_or(Misuse::NotAllocated(address))?;
-        self.figures.allocated -= self.blocks.get(id).bytes;
-        if self.blocks.get(id).users.is_empty() {
+        self.memory.figures.allocated -= self.memory.blocks.get(id).bytes;
+        if self.memory.blocks.get(id).users.is_empty() {
             self.take_back(id);
         } else {
-            self.blocks.get_mut(id).state = State::Awaited;
+            self.memory.blocks.get_mut(id).state = State::Awaited;
             self.awaited.insert(address, id);
         }
         Ok(())
@@ -204,19 +178,13 @@ impl Allocator {
                 self.take_back(id);
             }
         }
-        self.release_all();
+        self.memory.release_all();
     }
 
     /// What the device has left for the allocator.
     #[must_use]
     pub fn left(&self) -> u64 {
-        let allowed = self.settings.allowed_bytes.unwrap_or(u64::MAX);
-        allowed.saturating_sub(self.figures.reserved).min(self.left_on_device())
-    }
-
-    /// What the device has left, whatever the settings allow.
-    pub(crate) fn left_on_device(&self) -> u64 {
-        self.device.free_bytes.saturating_sub(self.figures.reserved)
+        self.memory.left()
     }
 
     /// The segments, by address.
@@ -224,9 +192,9 @@ impl Allocator {
     pub fn segments(&self) -> Vec<Segment> {
         let begins = |block: &Block| match block.before {
             None => true,
-            Some(before) => self.blocks.get(before).state == State::Unmapped,
+            Some(before) => self.memory.blocks.get(before).state == State::Unmapped,
         };
-        let all = self.blocks.iter();
+        let all = self.memory.blocks.iter();
         let heads = all.filter(|(_, block)| block.state != State::Unmapped && begins(block));
         let mut segments: Vec<Segment> = heads.map(|(id, _)| self.segment(id)).collect();
         segments.sort_unstable_by_key(|segment| segment.address);
@@ -234,9 +202,12 @@ impl Allocator {
     }
 
     fn segment(&self, head: Id) -> Segment {
-        let (address, stream) = (self.blocks.get(head).address, self.blocks.get(head).stream);
-        let next = |&id: &Id| self.blocks.get(id).after;
-        let chain = std::iter::successors(Some(head), next).map(|id| self.blocks.get(id));
+        let (address, stream) = (
+            self.memory.blocks.get(head).address,
+            self.memory.blocks.get(head).stream,
+        );
+        let next = |&id: &Id| self.memory.blocks.get(id).after;
+        let chain = std::iter::successors(Some(head), next).map(|id| self.memory.blocks.get(id));
         let mapped = chain.take_while(|block| block.state != State::Unmapped);
         let blocks: Vec<SegmentBlock> = mapped
             .map(|block| SegmentBlock {
@@ -254,59 +225,59 @@ impl Allocator {
 
     /// Puts a block that nobody uses any more into its pool, joined with its free neighbours.
     fn take_back(&mut self, id: Id) {
-        let block = self.blocks.get_mut(id);
-        self.figures.requested -= block.requested;
+        let block = self.memory.blocks.get_mut(id);
+        self.memory.figures.requested -= block.requested;
         (block.state, block.requested) = (State::Free, 0);
         block.users = BTreeSet::new();
-        self.blocks.join_neighbours(id);
-        self.blocks.shelve(id);
+        self.memory.blocks.join_neighbours(id);
+        self.memory.blocks.shelve(id);
     }
 
     /// The best of the free blocks, taken from its pool: the smallest that is large enough.
     fn free_block(&mut self, key: PoolKey, stream: u64, bytes: u64) -> Option<Id> {
-        let counts = self.settings.allowed_bytes.is_some() && self.settings.collection_permille > 0;
-        let pool = self.blocks.pool(key);
+        let counts = self.memory.settings.allowed_bytes.is_some() && self.memory.settings.collection_permille > 0;
+        let pool = self.memory.blocks.pool(key);
         pool.searches += u64::from(counts);
-        let pool = &self.blocks.pools[&key];
+        let pool = &self.memory.blocks.pools[&key];
         let mut fitting = pool
             .free
             .range((stream, bytes, 0, 0)..)
             .take_while(|(of, ..)| *of == stream);
         let mut best = fitting.next()?.3;
-        if self.settings.expandable_segments {
+        if self.memory.settings.expandable_segments {
             // What can grow counts as large as it can become.
             for &(.., other) in fitting {
-                if self.blocks.get(best).grows_from.is_none() || self.reach(other) >= self.reach(best) {
+                if self.memory.blocks.get(best).grows_from.is_none() || self.reach(other) >= self.reach(best) {
                     break;
                 }
                 best = other;
             }
         }
-        let (size, most) = (self.blocks.get(best).bytes, self.settings.max_split());
+        let (size, most) = (self.memory.blocks.get(best).bytes, self.memory.settings.max_split());
         // What is not split is for requests that need it, and nearly all of it.
         let is_too_large = bytes < most && size >= most || bytes >= most && size >= bytes.saturating_add(LARGE_SEGMENT);
         if is_too_large {
             return None;
         }
-        self.blocks.unshelve(best);
+        self.memory.blocks.unshelve(best);
         Some(best)
     }
 
     /// How large a free block is with what its segment can grow by after it.
     fn reach(&self, id: Id) -> u64 {
-        let block = self.blocks.get(id);
-        let after = block.after.map(|after| self.blocks.get(after));
+        let block = self.memory.blocks.get(id);
+        let after = block.after.map(|after| self.memory.blocks.get(after));
         let room = after.filter(|after| after.state == State::Unmapped);
         block.bytes + room.map_or(0, |room| room.bytes)
     }
 
     fn is_worth_splitting(&self, id: Id, bytes: u64) -> bool {
-        let block = self.blocks.get(id);
+        let block = self.memory.blocks.get(id);
         let rest = block.bytes - bytes;
-        if block.pool.is_small || self.settings.expandable_segments {
+        if block.pool.is_small || self.memory.settings.expandable_segments {
             rest >= LEAST_BLOCK
         } else {
-            bytes < self.settings.max_split() && rest > MOST_SMALL
+            bytes < self.memory.settings.max_split() && rest > MOST_SMALL
         }
     }
 
@@ -314,22 +285,23 @@ impl Allocator {
     fn new_block(&mut self, key: PoolKey, stream: u64, bytes: u64) -> Option<Id> {
         let whole = taken(bytes);
         if self
+            .memory
             .settings
             .allowed_bytes
-            .is_some_and(|allowed| self.figures.reserved + whole > allowed)
+            .is_some_and(|allowed| self.memory.figures.reserved + whole > allowed)
         {
             return None;
         }
-        if self.settings.expandable_segments {
-            return self.grown_block(key, stream, bytes);
+        if self.memory.settings.expandable_segments {
+            return self.memory.grown_block(key, stream, bytes);
         }
         if whole > self.left() {
             return None;
         }
-        let address = self.place(whole);
-        self.figures.takes(whole);
-        self.events.push(Event::SegmentAlloc { address, bytes: whole });
-        Some(self.blocks.add(Block {
+        let address = self.memory.place(whole);
+        self.memory.figures.takes(whole);
+        self.memory.events.push(Event::SegmentAlloc { address, bytes: whole });
+        Some(self.memory.blocks.add(Block {
             stream,
             pool: key,
             address,
@@ -342,16 +314,6 @@ impl Allocator {
             users: BTreeSet::new(),
             freed_at: 0,
         }))
-    }
-
-    /// Where a new segment lies, or the addresses of a growing one.
-    pub(crate) fn place(&mut self, bytes: u64) -> u64 {
-        if let Some(address) = self.next_address.take() {
-            return address;
-        }
-        let address = self.end;
-        self.end += bytes.div_ceil(2 * MIB).saturating_mul(2 * MIB);
-        address
     }
 }
 

@@ -221,7 +221,7 @@ proptest! {
         }
         allocator.empty_cache();
         prop_assert_eq!((allocator.figures().allocated, allocator.figures().requested), (0, 0));
-        let private = allocator.blocks.pools.keys().any(|key| key.private.is_some());
+        let private = allocator.memory.blocks.pools.keys().any(|key| key.private.is_some());
         prop_assert!(private || allocator.figures().reserved == 0);
     }
 }
@@ -231,6 +231,6 @@ fn awaited_bytes(allocator: &Allocator) -> u64 {
     allocator
         .awaited
         .values()
-        .map(|&id| allocator.blocks.get(id).requested)
+        .map(|&id| allocator.memory.blocks.get(id).requested)
         .sum()
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::Allocator;
 use crate::blocks::{Block, Id, PoolKey, State};
 use crate::figures::Event;
+use crate::memory::Memory;
 use crate::sizes::{LARGE_SEGMENT, SMALL_SEGMENT};
 
-impl Allocator {
+impl Memory {
     /// A block of at least so many bytes, in no pool, of a segment that grows for it.
     pub(crate) fn grown_block(&mut self, key: PoolKey, stream: u64, bytes: u64) -> Option<Id> {
         let mut block = self.room_to_grow(key, stream, bytes);

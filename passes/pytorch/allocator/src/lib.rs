@@ -11,6 +11,7 @@
 //! | `settings` | `PYTORCH_CUDA_ALLOC_CONF` |
 //! | `sizes` | what requests are rounded to, and what is taken from the device for them |
 //! | `blocks` | blocks, their neighbours, and the pools of free ones |
+//! | `memory` | what is taken from the device |
 //! | `allocator` | allocating and freeing |
 //! | `expandable` | segments that grow |
 //! | `release` | what goes back to the device |
@@ -26,14 +27,16 @@ mod allocator;
 mod blocks;
 mod expandable;
 mod figures;
+mod memory;
 mod release;
 mod replay;
 mod requests;
 mod settings;
 mod sizes;
 
-pub use allocator::{Allocator, Device, Misuse, OutOfMemory};
+pub use allocator::{Allocator, Misuse, OutOfMemory};
 pub use figures::{Event, Figures, Segment, SegmentBlock};
+pub use memory::Device;
 pub use replay::{Divergence, Entry, Replayed, replay};
 pub use requests::{Outcome, Request, simulate};
 pub use settings::{Settings, SettingsError};

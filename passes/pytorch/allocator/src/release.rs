@@ -1,10 +1,10 @@
 //! What goes back to the device.
 
-use crate::Allocator;
 use crate::blocks::{Id, PoolKey};
 use crate::figures::Event;
+use crate::memory::Memory;
 
-impl Allocator {
+impl Memory {
     /// Gives back what is free: whole segments, and whole pages of those that grow.
     pub(crate) fn release_all(&mut self) {
         // Large ones first.

@@ -65,11 +65,11 @@ pub fn replay(settings: Settings, device: Device, entries: &[Entry]) -> Result<R
                 .find(|entry| !entry.action.starts_with("segment_"));
             match next.filter(|next| next.action == "alloc") {
                 Some(request) if !gives_back(entry) => {
-                    allocator.next_address = first_address(&entries[place..]);
+                    allocator.memory.next_address = first_address(&entries[place..]);
                     allocator
                         .malloc(request.bytes, request.stream, None)
                         .map_err(|error| diverges(error.to_string()))?;
-                    allocator.next_address = None;
+                    allocator.memory.next_address = None;
                 }
                 _ => allocator.empty_cache(),
             }

@@ -3,7 +3,7 @@
 use remat_files::shown;
 use thiserror::Error;
 
-use crate::sizes::MIB;
+pub(crate) const MIB: u64 = 1 << 20;
 
 /// The powers of two, in mebibytes, whose divisions can be set one by one; the last is for all that is larger.
 const POWERS: usize = 16;

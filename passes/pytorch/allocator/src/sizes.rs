@@ -1,8 +1,6 @@
 //! What a request is rounded to, and what is taken from the device for it. All in bytes.
 
-use crate::Settings;
-
-pub(crate) const MIB: u64 = 1 << 20;
+use crate::settings::{MIB, Settings};
 
 /// Blocks are multiples of this, and the least rest that is kept of a small block.
 pub(crate) const LEAST_BLOCK: u64 = 512;
