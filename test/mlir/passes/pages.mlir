@@ -3,8 +3,8 @@
 // RUN: mlir-opt %load --split-input-file --pass-pipeline='builtin.module(func.func(remat{budget=min device=desktop paging=sync solver=paging:transfers step-limit=20000 time-limit=60s},remat-verify,remat-verify-lifetimes))' %s 2> %t.remarks \
 // RUN:   | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
-// RUN: not mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{budget=min paging=sync}))' %s 2>&1 | FileCheck %s --check-prefix=DEVICE
-// DEVICE: error: {{.*}}`cpu`
+// RUN: not mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{budget=min device=cortex-m7 paging=sync}))' %s 2>&1 | FileCheck %s --check-prefix=DEVICE
+// DEVICE: error: {{.*}}`cortex-m7`
 
 // REMARK: remark: remat: peak 98304 -> 49152 bytes (50.0 %), 0 operations run again, 3 tensors brought back from the second memory
 // CHECK-LABEL: func.func @chain(
