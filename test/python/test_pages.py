@@ -68,6 +68,7 @@ def test_results_move_and_the_peak_is_the_promised_one(moved, unet, mode):
     out, report = moved(UNET, mode)
     assert report["second_memory"]["page_ins"] > 0
     assert report["outputs"] == "bit-identical"
+    assert any("`--paging`" in hint for hint in report["less"])
     assert os.path.samefile(report["pages_library"], library(out))
     assert report["measured"]["after"]["arena_off"] <= 1.01 * report["predicted_peak_bytes"] + 65_536
     feed, expected = unet

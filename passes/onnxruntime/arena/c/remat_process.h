@@ -123,6 +123,16 @@ static inline int remat_process_level(const char *level) {
     return 99;
 }
 
+/* Makes the path of a file that is not there empty. */
+static inline void remat_process_clear_missing(char *path) {
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        path[0] = '\0';
+    } else {
+        fclose(file);
+    }
+}
+
 /* Finds the model of a loadable form that this process takes; `version`: that of ONNX Runtime. 0 if there is one; else `why` says why not. */
 static inline int remat_process_find(const char *folder, const char *version, remat_process *found) {
     char line[REMAT_PROCESS_PATH], path[REMAT_PROCESS_PATH], models[2][256] = {"", ""}, levels[2][32] = {"", ""};
@@ -176,12 +186,8 @@ static inline int remat_process_find(const char *folder, const char *version, re
         snprintf(found->why, REMAT_PROCESS_WHY, "the name of the folder is too long");
         return 1;
     }
-    file = fopen(found->plan, "r");
-    if (file == NULL) {
-        found->plan[0] = '\0';
-    } else {
-        fclose(file);
-    }
+    remat_process_clear_missing(found->plan);
+    remat_process_clear_missing(found->library);
     return 0;
 }
 
@@ -189,17 +195,16 @@ static inline int remat_process_find(const char *folder, const char *version, re
 /* Sets what sessions of the model need. */
 static inline OrtStatusPtr remat_process_set(const OrtApi *api, OrtSessionOptions *options, const remat_process *process) {
     OrtStatusPtr status = api->SetSessionGraphOptimizationLevel(options, (GraphOptimizationLevel)process->level);
-    if (status != NULL || process->plan[0] == '\0') {
-        return status;
+    /* First the plan, then the library, which reads the entries. Without a plan it has the operators of models that move results. */
+    if (status == NULL && process->plan[0] != '\0') {
+        status = api->AddSessionConfigEntry(options, "remat.arena.plan", process->plan);
     }
-    /* First the plan, then the library, which reads the entries. */
-    status = api->AddSessionConfigEntry(options, "remat.arena.plan", process->plan);
-    if (status == NULL && process->resident_weights_bytes != 0) {
+    if (status == NULL && process->plan[0] != '\0' && process->resident_weights_bytes != 0) {
         char bytes[24];
         snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)process->resident_weights_bytes);
         status = api->AddSessionConfigEntry(options, "remat.weights.resident", bytes);
     }
-    return status != NULL ? status : api->RegisterCustomOpsLibrary_V2(options, process->library);
+    return status != NULL || process->library[0] == '\0' ? status : api->RegisterCustomOpsLibrary_V2(options, process->library);
 }
 #endif
 

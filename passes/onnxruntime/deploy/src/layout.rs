@@ -124,20 +124,20 @@ impl LaidOut {
 struct Sequence<'p> {
     problem: &'p plan::Problem,
     structure: &'p Structure,
-    producers: FxHashMap<&'p str, OpId>,
+    /// What nodes make, by name.
+    made: FxHashMap<&'p str, TensorId>,
     has_run: FxHashSet<OpId>,
     events: Vec<Event>,
 }
 
 impl<'p> Sequence<'p> {
     fn new(problem: &'p plan::Problem, structure: &'p Structure) -> Self {
-        let made = problem.tensors.iter();
+        let tensors = problem.tensors.iter_enumerated();
+        let made = tensors.filter(|(_, tensor)| tensor.producer.is_some());
         Self {
             problem,
             structure,
-            producers: made
-                .filter_map(|tensor| Some((tensor.name.as_str(), tensor.producer?)))
-                .collect(),
+            made: made.map(|(id, tensor)| (tensor.name.as_str(), id)).collect(),
             has_run: FxHashSet::default(),
             events: Vec::new(),
         }
@@ -145,7 +145,10 @@ impl<'p> Sequence<'p> {
 
     /// Runs the node that makes a value, and before it what it needs that has not run.
     fn run(&mut self, result: &str) {
-        let Some(&op) = self.producers.get(result) else { return };
+        let made = self.made.get(result);
+        let Some(op) = made.and_then(|&tensor| self.problem.tensors[tensor].producer) else {
+            return;
+        };
         if !self.has_run.contains(&op) {
             self.first_run(op);
         } else if self.problem.ops[op].recomputable {
@@ -156,21 +159,15 @@ impl<'p> Sequence<'p> {
     /// Brings back the value of this name, or else that of the node; nothing where it is not moved by itself or has not been made.
     fn fetch(&mut self, name: &str, of_node: Option<&str>) {
         let named = [Some(name), of_node].into_iter().flatten();
-        let makers = named.filter_map(|name| self.producers.get_key_value(name));
-        let storage = makers
-            .filter(|(_, op)| self.has_run.contains(op))
-            .find_map(|(name, &op)| {
-                let defined = self.problem.ops[op].defines.iter();
-                let tensors = defined.map(|&tensor| &self.problem.tensors[tensor]);
-                tensors
-                    .filter(|tensor| tensor.name == *name)
-                    .map(|tensor| tensor.storage)
-                    .next()
-            });
-        if let Some(storage) = storage.filter(|&storage| self.problem.storages[storage].role == StorageRole::Transient)
-        {
-            self.events.push(Event::Fetch(storage));
-        }
+        let tensors = named.filter_map(|name| self.made.get(name));
+        let has_run = |op: OpId| self.has_run.contains(&op);
+        let there = tensors
+            .map(|&tensor| &self.problem.tensors[tensor])
+            .filter(|tensor| tensor.producer.is_some_and(has_run));
+        let mut moved = there
+            .map(|tensor| tensor.storage)
+            .filter(|&storage| self.problem.storages[storage].role == StorageRole::Transient);
+        self.events.extend(moved.next().map(Event::Fetch));
     }
 
     fn first_run(&mut self, op: OpId) {

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::blocks::{Block, Id, PoolKey, State};
 use crate::figures::{Event, Figures, Segment, SegmentBlock};
-use crate::memory::{Device, Memory};
+use crate::memory::{Device, MOST_BYTES, Memory};
 use crate::settings::{Settings, SettingsError};
 use crate::sizes::{LARGE_SEGMENT, LEAST_BLOCK, MOST_SMALL, rounded, taken};
 
@@ -90,6 +90,9 @@ impl Allocator {
     /// [`OutOfMemory`] where the device has not enough, even after all that can go back went back.
     pub fn malloc(&mut self, requested: u64, stream: u64, private: Option<u64>) -> Result<u64, OutOfMemory> {
         let bytes = rounded(&self.memory.settings, requested);
+        if bytes > MOST_BYTES {
+            return Err(self.out_of_memory(requested));
+        }
         let key = PoolKey::of(private, bytes);
         let found = match self.free_block(key, stream, bytes) {
             Some(found) => Some(found),
@@ -109,12 +112,7 @@ impl Allocator {
             }
             found => found,
         };
-        let block = found.ok_or_else(|| OutOfMemory {
-            requested,
-            reserved: self.memory.figures.reserved,
-            allocated: self.memory.figures.allocated,
-            free: self.left(),
-        })?;
+        let block = found.ok_or_else(|| self.out_of_memory(requested))?;
         if self.is_worth_splitting(block, bytes) {
             let rest = self.memory.blocks.cut(block, bytes);
             self.memory.blocks.shelve(rest);
@@ -129,6 +127,15 @@ impl Allocator {
             bytes: requested,
         });
         Ok(address)
+    }
+
+    fn out_of_memory(&self, requested: u64) -> OutOfMemory {
+        OutOfMemory {
+            requested,
+            reserved: self.memory.figures.reserved,
+            allocated: self.memory.figures.allocated,
+            free: self.left(),
+        }
     }
 
     /// Another stream uses what lies at an address.

@@ -62,6 +62,38 @@ fn what_is_free_goes_back_before_memory_runs_out() {
 }
 
 #[test]
+fn what_no_device_has_is_no_panic() {
+    let endless = Device {
+        total_bytes: u64::MAX,
+        free_bytes: u64::MAX,
+    };
+    for settings in [
+        "",
+        "expandable_segments:True",
+        "roundup_power2_divisions:8",
+        "max_split_size_mb:64",
+    ] {
+        let mut allocator = Allocator::with_text(settings, endless).unwrap();
+        for bytes in [u64::MAX, u64::MAX / 2 + 1, 1 << 51, (1 << 50) + 1] {
+            assert_eq!(allocator.malloc(bytes, 0, None).unwrap_err().requested, bytes);
+        }
+        for stream in 0..20 {
+            allocator.malloc(1 << 40, stream, None).unwrap();
+        }
+    }
+    let entry = |address, bytes| crate::Entry {
+        action: "segment_alloc".to_owned(),
+        address,
+        bytes,
+        stream: 0,
+    };
+    for absurd in [entry(u64::MAX, 512), entry(512, u64::MAX)] {
+        let why = crate::replay(Settings::default(), endless, &[absurd]).unwrap_err();
+        assert!(why.simulated.contains("no device has"), "{why}");
+    }
+}
+
+#[test]
 fn oversized_blocks_are_not_split_and_go_back_first() {
     let mut allocator = allocator("max_split_size_mb:100");
     let large = allocator.malloc(3000 * MB, 0, None).unwrap();

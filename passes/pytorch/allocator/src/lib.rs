@@ -3,7 +3,7 @@
 //!
 //! The allocator hands out *blocks* of *segments*. A segment is what it takes from the device in one piece; blocks are what segments are cut into.
 //! Freed blocks are kept and given out again, so what a program reserves is more than what it has allocated. The rules were read in
-//! `c10/cuda/CUDACachingAllocator.cpp` (PyTorch 2.4 to 2.11), and the tests hold them against what PyTorch 2.11 did on an NVIDIA H200, allocation by
+//! `c10/cuda/CUDACachingAllocator.cpp`, and the tests hold them against what PyTorch 2.11 did on an NVIDIA H200, allocation by
 //! allocation (`test/torch/cuda`).
 //!
 //! | file | what it holds |

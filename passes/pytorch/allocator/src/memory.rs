@@ -4,6 +4,9 @@ use crate::blocks::Blocks;
 use crate::figures::{Event, Figures};
 use crate::settings::{MIB, Settings};
 
+/// No device has more memory, a petabyte, and no address is higher: what is added up fits 64 bits.
+pub(crate) const MOST_BYTES: u64 = 1 << 50;
+
 /// Where the first segment of a simulated device lies.
 const FIRST_ADDRESS: u64 = 1 << 40;
 
@@ -36,7 +39,10 @@ impl Memory {
     pub(crate) fn new(settings: Settings, device: Device) -> Self {
         Self {
             settings,
-            device,
+            device: Device {
+                total_bytes: device.total_bytes.min(MOST_BYTES),
+                free_bytes: device.free_bytes.min(MOST_BYTES),
+            },
             blocks: Blocks::default(),
             figures: Figures::default(),
             events: Vec::new(),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::memory::MOST_BYTES;
 use crate::{Allocator, Device, Event, Figures, Segment, Settings};
 
 /// An entry of a record, as PyTorch's snapshots have it in `device_traces`.
@@ -57,6 +58,9 @@ pub fn replay(settings: Settings, device: Device, entries: &[Entry]) -> Result<R
             recorded: format!("{} {:#x} {}", entry.action, entry.address, entry.bytes),
             simulated,
         };
+        if entry.address.max(entry.bytes) > MOST_BYTES {
+            return Err(diverges("no device has such an address, or so many bytes".to_owned()));
+        }
         let expected = event(entry);
         if expected.is_some() && ahead.is_empty() {
             // The request that leads to it stands behind it.

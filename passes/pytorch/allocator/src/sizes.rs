@@ -41,7 +41,7 @@ pub fn taken(block: u64) -> u64 {
 fn next_division(bytes: u64, divisions: u64) -> u64 {
     let step = (1 << bytes.ilog2()) / divisions;
     match step {
-        0 => bytes.next_power_of_two(),
+        0 => bytes.checked_next_power_of_two().unwrap_or(u64::MAX),
         _ => bytes.div_ceil(step).saturating_mul(step),
     }
 }

@@ -71,7 +71,7 @@ def device(text: str) -> Gpu:
     if not size:
         return found
     total = parse(size).total
-    if total is None or total <= found.context:
+    if total is None or not found.context < total < 1 << 50:
         raise UsageError(f"`{text}`: `{size}` is no memory of a device")
     return replace(found, total=total, source=f"{found.source}; memory as given")
 

@@ -12,7 +12,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -24,12 +24,12 @@ from ._devices import Gpu
 
 _PACKAGES = ("<", *(f"{os.path.dirname(os.path.realpath(module))}{os.sep}" for module in (torch.__file__, os.path.dirname(__file__))))
 """What frames of PyTorch, of this package and of generated code begin with."""
-_TENSOR_CORES = 16
+_CONVOLUTION_BESIDES = 16
 """Bytes that a convolution's workspace has besides its operands in another layout."""
 
 
 @dataclass(frozen=True)
-class Piece:
+class Allocation:
     """A block of memory that the step asks for."""
 
     bytes: int
@@ -42,24 +42,24 @@ class Piece:
 
 @dataclass
 class DryRun:
-    """What a program asks of the allocator: pieces by number, and when they come and go."""
+    """What a program asks of the allocator: allocations by number, and when they come and go."""
 
-    pieces: dict[int, Piece] = field(default_factory=dict)
+    allocations: dict[int, Allocation] = field(default_factory=dict)
     events: list[int] = field(default_factory=list)
-    """The number of a piece that comes; negative: that goes."""
+    """The number of an allocation that comes; negative: that goes."""
     marks: list[tuple[str, int]] = field(default_factory=list)
     """Where phases end: their names, and how many events there were."""
 
     def requests(self) -> list[tuple[int, int]]:
         """For the simulated allocator."""
-        return [(abs(at), self.pieces[at].bytes if at > 0 else -1) for at in self.events]
+        return [(abs(at), self.allocations[at].bytes if at > 0 else -1) for at in self.events]
 
     def live_after(self, event: int) -> dict[str, int]:
         """Bytes by kind after an event."""
         live: dict[str, int] = {}
         for at in self.events[: event + 1]:
-            piece = self.pieces[abs(at)]
-            live[piece.kind] = live.get(piece.kind, 0) + (piece.bytes if at > 0 else -piece.bytes)
+            one = self.allocations[abs(at)]
+            live[one.kind] = live.get(one.kind, 0) + (one.bytes if at > 0 else -one.bytes)
         return {kind: size for kind, size in live.items() if size}
 
 
@@ -85,7 +85,7 @@ class Recorder(TorchDispatchMode):
         key = storage._cdata
         if key in self._known or tensor.device.type != "meta" or storage.nbytes() == 0:
             return
-        number = self._comes(Piece(storage.nbytes(), kind, op, line))
+        number = self._comes(Allocation(storage.nbytes(), kind, op, line))
         self._known[key] = number
 
         def goes(known: dict[int, int] = self._known, events: list[int] = self.run.events) -> None:
@@ -99,8 +99,7 @@ class Recorder(TorchDispatchMode):
         for tensor in tensors:
             number = self._known.get(tensor.untyped_storage()._cdata)
             if number is not None:
-                piece = self.run.pieces[number]
-                self.run.pieces[number] = Piece(piece.bytes, kind, piece.op, piece.line)
+                self.run.allocations[number] = replace(self.run.allocations[number], kind=kind)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         op = str(func.overloadpacket).replace(".", "::", 1)
@@ -115,18 +114,18 @@ class Recorder(TorchDispatchMode):
             self.track(one, self._kind(), op, line)
         operands = [one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor) and one.device.type == "meta"]
         for size in self._workspaces(func, args, operands, results):
-            self._passes(size, op, line)
+            self._temporary(size, op, line)
         return result
 
-    def _comes(self, piece: Piece) -> int:
-        number = len(self.run.pieces) + 1
-        self.run.pieces[number] = piece
+    def _comes(self, allocation: Allocation) -> int:
+        number = len(self.run.allocations) + 1
+        self.run.allocations[number] = allocation
         self.run.events.append(number)
         return number
 
-    def _passes(self, size: int, op: str, line: str) -> None:
+    def _temporary(self, size: int, op: str, line: str) -> None:
         if size > 0:
-            self.run.events.append(-self._comes(Piece(size, "workspace", op, line)))
+            self.run.events.append(-self._comes(Allocation(size, "workspace", op, line)))
 
     def _kind(self) -> str:
         return {"forward": "activations", "optimizer": "optimizer"}.get(self.phase, self.phase)
@@ -153,9 +152,9 @@ class Recorder(TorchDispatchMode):
             if thread not in self._with_matmul:
                 # It stays, for each thread that multiplies matrices: autograd has its own.
                 self._with_matmul.add(thread)
-                self._comes(Piece(self._gpu.matmul, "workspace", "cuBLAS", ""))
+                self._comes(Allocation(self._gpu.matmul, "workspace", "cuBLAS", ""))
                 if thread == "main":
-                    self._comes(Piece(1 << 20, "workspace", "cuBLASLt", ""))
+                    self._comes(Allocation(1 << 20, "workspace", "cuBLASLt", ""))
         elif packet is aten.convolution:
             yield _convolution(operands[0], operands[1], results[0])
         elif packet is aten.convolution_backward:
@@ -178,7 +177,7 @@ def _axes(axes: Any, tensor: torch.Tensor) -> set[int]:
 
 def _convolution(*tensors: torch.Tensor) -> int:
     """Kernels for tensor cores take copies in another layout of what they read and write."""
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors) + _TENSOR_CORES
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors) + _CONVOLUTION_BESIDES
 
 
 def _own_line() -> str:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import torch
 from torch.nn.utils.stateless import _reparametrize_module
@@ -18,11 +18,25 @@ from ..errors import ModelError, UsageError
 from ._devices import Gpu, device as named_device
 from ._dry_run import DryRun, Recorder, on_cuda
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 Precision = Literal["bf16", "fp16"]
+Optimizer = torch.optim.Optimizer | Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer]
 _PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _KINDS = ("parameters", "inputs", "gradients", "optimizer", "activations", "backward", "workspace")
+_ENDLESS = 1 << 50
+"""More memory than any device has."""
 _STEPS = 2
 """The state of the optimizer is there from the second one on."""
+
+
+class _Options(TypedDict, total=False):
+    """What `estimate` is told besides."""
+
+    precision: Precision | None
+    loss: Callable[[Any], torch.Tensor] | None
+    settings: str
 
 
 @dataclass(frozen=True)
@@ -81,7 +95,7 @@ def estimate(
     model: torch.nn.Module,
     inputs: Sequence[Any] | torch.Tensor,
     device: str,
-    optimizer: torch.optim.Optimizer | Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer] | None = None,
+    optimizer: Optimizer | None = None,
     *,
     precision: Precision | None = None,
     loss: Callable[[Any], torch.Tensor] | None = None,
@@ -119,24 +133,24 @@ def largest_batch(
     model: torch.nn.Module,
     inputs: Sequence[Any] | torch.Tensor,
     device: str,
-    optimizer: torch.optim.Optimizer | Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer] | None = None,
+    optimizer: Optimizer | None = None,
     *,
-    precision: Precision | None = None,
-    loss: Callable[[Any], torch.Tensor] | None = None,
-    settings: str = "",
     most: int = 1 << 16,
+    **options: Unpack[_Options],
 ) -> tuple[int, Estimate | None]:
     """The largest batch that fits, with its estimate; 0 and nothing where not even one member does.
 
     Args:
-        model: As of `estimate`, and so are the others.
+        model: As of `estimate`, and so are `device` and `optimizer`.
         inputs: Tensors have the batch as their first dimension; those without dimensions stay as they are.
-        device: As of `estimate`.
-        optimizer: As of `estimate`.
-        precision: As of `estimate`.
-        loss: As of `estimate`.
-        settings: As of `estimate`.
+        device: `"h100"`, `"cuda 24GiB"` and others.
+        optimizer: One of the model's parameters, or what makes one of them.
         most: The largest batch that is tried.
+        options: `precision`, `loss` and `settings` of `estimate`.
+
+    Raises:
+        UsageError: As `estimate`.
+        ModelError: As `estimate`.
     """
     given = [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
 
@@ -146,9 +160,7 @@ def largest_batch(
                 return value
             return torch.empty((batch, *value.shape[1:]), dtype=value.dtype, device="meta")
 
-        return estimate(
-            model, tree_map(resized, given), device, optimizer, precision=precision, loss=loss, settings=settings
-        )
+        return estimate(model, tree_map(resized, given), device, optimizer, **options)
 
     best: tuple[int, Estimate | None] = (0, None)
     low, high = 0, 1
@@ -187,7 +199,7 @@ def _dry_run(
             for step in range(steps):
                 _step(model, given, recorder, updates, precision, loss, step, parameters)
     except (NotImplementedError, RuntimeError) as error:
-        last = next((piece.op for piece in reversed(recorder.run.pieces.values()) if piece.op), None)
+        last = next((one.op for one in reversed(recorder.run.allocations.values()) if one.op), None)
         raise ModelError(f"the step does not run without numbers, after `{last}`: {error}", op=last) from error
     return recorder.run
 
@@ -283,10 +295,10 @@ def _of(run: DryRun, gpu: Gpu, settings: str) -> Estimate:
         figures, (peak, _), failed = _native.simulate_allocations(settings, gpu.total, gpu.free, requests)
         if failed is not None:
             # What it would take is worth knowing all the same.
-            figures, (peak, _), _ = _native.simulate_allocations(settings, 1 << 60, 1 << 60, requests)
+            figures, (peak, _), _ = _native.simulate_allocations(settings, _ENDLESS, _ENDLESS, requests)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    piece = run.pieces[abs(run.events[peak])] if run.events else None
+    highest = run.allocations[abs(run.events[peak])] if run.events else None
     ended = sum(count <= peak for _, count in run.marks)
     phase = run.marks[ended][0].partition(" ")[0] if ended < len(run.marks) else ""
     return Estimate(
@@ -296,8 +308,8 @@ def _of(run: DryRun, gpu: Gpu, settings: str) -> Estimate:
         reserved_bytes=figures["reserved_peak"],
         allocated_bytes=figures["allocated_peak"],
         kinds=run.live_after(peak),
-        op=piece.op if piece else "",
-        line=piece.line if piece else "",
+        op=highest.op if highest else "",
+        line=highest.line if highest else "",
         phase=phase,
         fits=failed is None,
         failure=None if failed is None else failed[1],

@@ -62,6 +62,9 @@ fn in_runtime(report: &Report, runtime: &InRuntime, args: &OptimizeArgs) -> Vec<
     if args.target.no_arena_plan && !args.target.settings && cfg!(target_os = "linux") {
         hints.push("no --no-arena-plan: exactly planned memory".to_owned());
     }
+    if args.is_paged() {
+        hints.push("without `--paging`: tiles, which lower what single ops need".to_owned());
+    }
     if !runtime.left_out.is_empty() {
         let steps = count(runtime.left_out.len(), "step");
         hints.push(format!("--time-limit: a longer one, {steps} had no time (-v)"));
