@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from models import SEARCH
 from remat_opt import torch as remat
-from remat_opt.torch import _measure, _together
+from remat_opt.torch import _compiled, _measure, _together
 from remat_opt.torch._eager import Eager
 from test_step import same, small
 from test_step_check import negate_a_gradient
@@ -73,20 +73,20 @@ def compiled(rank, inner="aot_eager", broken=None, kind="ddp"):
     planned = torch.compile(copy.deepcopy(model), backend=backend)
     if kind == "ddp":
         model, planned = (nn.parallel.DistributedDataParallel(one) for one in (model, planned))
-    compare = remat._backend._Compiled._compare
+    compare = _compiled.Compiled._compare
 
     def wrong(self, trial):
         return compare(self, trial) or "a gradient is wrong"
 
     if rank == broken:
-        remat._backend._Compiled._compare = wrong
+        _compiled.Compiled._compare = wrong
     try:
         for _ in range(2):
             for one in (model, planned):
                 one.zero_grad()
                 one(x).backward()
     finally:
-        remat._backend._Compiled._compare = compare
+        _compiled.Compiled._compare = compare
     close = all(torch.allclose(a.grad, b.grad) for a, b in zip(model.parameters(), planned.parameters()))
     equal = all(torch.equal(a.grad, b.grad) for a, b in zip(model.parameters(), planned.parameters()))
     return {"same": equal, "close": close, "graphs": len(backend.reports), **vars(backend.reports[0])}

@@ -12,7 +12,7 @@ import torch
 from models import SEARCH
 from need import NIGHTLY
 from remat_opt import UsageError
-from remat_opt.torch import _backend, _measure, _partition
+from remat_opt.torch import _backend, _code, _compiled, _measure, _partition
 from step import gradients, measure
 from torch import nn
 
@@ -187,7 +187,7 @@ def test_autocast_around_a_model_keeps_its_bits():
 
 
 def test_gradients_are_compared_with_the_planned_graph_where_the_model_does_not_fit(monkeypatch):
-    monkeypatch.setattr(_backend, "free_bytes", lambda device: 0)
+    monkeypatch.setattr(_compiled, "free_bytes", lambda device: 0)
     model, x = small()
     mine, plain, backend = train(model, x)
     assert equal(mine, plain)
@@ -212,24 +212,10 @@ def test_failures_are_raised_where_that_is_asked_for(monkeypatch):
         train(model, x, strict=True)
 
 
-def test_graph_breaks_fall_back_and_say_so():
-    class Broken(models.Chain):
-        def forward(self, x):
-            x = torch.tanh(self.layers[0](x))
-            torch._dynamo.graph_break()
-            return super().forward(x)
-
-    model = Broken()
-    mine, plain, backend = train(model, torch.randn(64, 32))
-    assert equal(mine, plain)
-    assert len(backend.reports) == 2
-    assert all("several graphs" in one.fallback for one in backend.reports)
-
-
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_a_smaller_last_batch_changes_nothing_for_the_full_ones(dynamic, monkeypatch):
-    checked, check = [], _backend._Compiled._try
-    monkeypatch.setattr(_backend._Compiled, "_try", lambda self, inputs: (checked.append(inputs), check(self, inputs)))
+    checked, check = [], _compiled.Compiled._try
+    monkeypatch.setattr(_compiled.Compiled, "_try", lambda self, inputs: (checked.append(inputs), check(self, inputs)))
     model, x = small()
     backend = remat_opt.torch.backend("min", "aot_eager", strict=True, **SEARCH)
     compiled = torch.compile(model, backend=backend, dynamic=dynamic)
@@ -452,10 +438,36 @@ def test_the_backend_has_a_name():
             compile_remat(None, (), options=options)
 
 
-def test_modes_and_options_of_the_compiler_are_not_swallowed():
+def test_modes_and_options_of_the_compiler_configure_inductor(monkeypatch):
+    used = []
+
+    def compile(self, gm, *rest):
+        used.append(self.options)
+        return _code.op_by_op(gm, *rest)
+
+    monkeypatch.setattr(_code.Inner, "compile", compile)
     model, x = small()
-    backend = remat_opt.torch.backend("min", "aot_eager", **SEARCH)
-    for keywords in ({"mode": "max-autotune"}, {"options": {"max_autotune": True}}):
+    backend = remat_opt.torch.backend("min", options={"epilogue_fusion": False}, **SEARCH)
+    options = {"max-autotune": True, "epilogue_fusion": True}
+    for keywords in ({"mode": "reduce-overhead"}, {"options": options}, {"mode": "default"}):
         torch._dynamo.reset()
-        with pytest.raises(Exception, match="say.? nothing to this backend"):
-            torch.compile(model, backend=backend, **keywords)(x)
+        torch.compile(model, backend=backend, **keywords)(x).backward()
+    assert used[0]["triton.cudagraphs"] and not used[0]["epilogue_fusion"]
+    second = next(one for one in used if "max_autotune" in one)
+    assert second["epilogue_fusion"] and "triton.cudagraphs" not in second
+    assert "triton.cudagraphs" not in used[-1] and "max_autotune" not in used[-1]
+    assert len(backend.reports) == 3
+
+
+def test_modes_and_options_that_nobody_has_are_refused():
+    model, x = small()
+    for inner, keywords, reason in [
+        ("aot_eager", {"mode": "max-autotune"}, "does not run here"),
+        ("aot_eager", {"options": {"max_autotune": True}}, "does not run here"),
+        ("inductor", {"options": {"colour": True}}, "no option 'colour'"),
+        ("inductor", {"mode": "colour"}, "no mode 'colour', but"),
+    ]:
+        torch._dynamo.reset()
+        backend = remat_opt.torch.backend("min", inner, **SEARCH)
+        with pytest.raises(UsageError, match=reason):
+            backend(None, (), **keywords)

@@ -7,7 +7,7 @@ import pytest
 import remat_opt.torch
 import torch
 from models import SEARCH
-from remat_opt.torch import _backend, _candidates, _check, _measure, _partition, _predict, _split, _versions
+from remat_opt.torch import _candidates, _check, _code, _compiled, _live, _measure, _partition, _predict, _split, _versions
 from step import gradients, measure
 from test_backend import equal
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -41,7 +41,7 @@ def own_peaks(monkeypatch, tmp_path):
 @pytest.fixture
 def interpreted(monkeypatch, own_peaks):
     """Stands for Inductor: graphs are run op by op, so that nothing is compiled, and live values are what is predicted."""
-    monkeypatch.setattr(_backend.Backend, "_compile", lambda self, *arguments: _backend._op_by_op(*arguments))
+    monkeypatch.setattr(_code.Inner, "compile", lambda self, *arguments: _code.op_by_op(*arguments))
     monkeypatch.setattr(_candidates, "predict", _candidates.live_peak)
 
 
@@ -81,7 +81,7 @@ def test_a_result_that_is_written_over_an_operand_takes_no_memory_of_its_own():
     for is_read_again, tensors in ((False, 1), (True, 2)):
         gm = make_fx(lambda *given: step(*given, is_read_again), tracing_mode="fake")(*inputs)
         schedule = _predict._schedule(gm, False, 2)
-        peak = schedule.peak({}, 0, _predict.Workspace({}, {}))
+        peak = schedule.peak({}, 0, _live.Workspace({}, {}))
         assert tensors * 512 * 64 * 4 <= peak <= tensors * 512 * 64 * 4 + 2 * 512 * 4
 
 
@@ -108,7 +108,7 @@ def test_both_ways_into_inductor_lead_to_the_plan(has_hook, monkeypatch):
 
 def test_where_a_peak_is_above_the_budget_another_split_is_compiled(interpreted, monkeypatch):
     peaks = iter([3_000_000, 2_900_000, 1_000_000])
-    monkeypatch.setattr(_backend, "peak_above", lambda run, device: next(peaks))
+    monkeypatch.setattr(_compiled, "peak_above", lambda run, device: next(peaks))
     mine, plain, backend = train("70%")
     (report,) = backend.reports
     assert report.rounds == len(report.tried) == 3
@@ -118,12 +118,12 @@ def test_where_a_peak_is_above_the_budget_another_split_is_compiled(interpreted,
 
 
 def test_what_stays_above_the_budget_is_promised_as_measured(interpreted, monkeypatch):
-    monkeypatch.setattr(_backend, "peak_above", lambda run, device: 1 << 40)
+    monkeypatch.setattr(_compiled, "peak_above", lambda run, device: 1 << 40)
     _, _, backend = train("70%")
     (report,) = backend.reports
     assert report.promised_bytes == report.measured_bytes > 1 << 40
     assert any("no split keeps" in note for note in report.notes)
-    assert 1 <= report.rounds <= _backend._ROUNDS
+    assert 1 <= report.rounds <= _compiled._ROUNDS
 
 
 def test_a_prediction_is_no_promise(interpreted, monkeypatch):

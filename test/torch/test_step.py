@@ -108,6 +108,11 @@ OPTIMIZERS = [
     (optim.RMSprop, {"lr": 0.01}),
     (optim.RMSprop, {"lr": 0.01, "momentum": 0.5, "centered": True, "weight_decay": 0.1}),
     (optim.Adagrad, {"lr": 0.01, "lr_decay": 0.1, "weight_decay": 0.1}),
+    (optim.SGD, {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01, "foreach": True}),
+    (optim.Adam, {"lr": 0.01, "weight_decay": 0.1, "amsgrad": True, "foreach": True}),
+    (optim.AdamW, {"lr": 0.01, "maximize": True, "foreach": True}),
+    (optim.RMSprop, {"lr": 0.01, "momentum": 0.5, "centered": True, "foreach": True}),
+    (optim.Adagrad, {"lr": 0.01, "lr_decay": 0.1, "weight_decay": 0.1, "foreach": True}),
 ]
 
 
@@ -135,6 +140,7 @@ def test_updates_have_the_bits_of_the_optimizer(kind, options):
         assert all(torch.equal(a, b) for a, b in zip(mine, theirs))
         assert same(state_of(optimizer), state_of(reference))
     assert len(programs) == 1, "the numbers of a step are no part of its program"
+    assert ("_foreach_" in programs.pop()) == options.get("foreach", False)
 
 
 def test_an_update_takes_its_workspace():

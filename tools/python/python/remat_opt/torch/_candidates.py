@@ -14,7 +14,8 @@ from . import _cache
 from ._emit import original
 from ._graph import TrainingGraph
 from ._plans import Search, plan_within
-from ._predict import Workspace, live_peak, predict
+from ._live import Workspace, live_peak
+from ._predict import predict
 from ._split import Halves, Joint, Split, saved_names, stock_halves
 
 _SHARES = ("85%", "70%", "60%", "50%", "42%", "35%", "min")

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import torch
 from torch.utils import _pytree as pytree
 
-from ._backend import _interpreted
+from ._code import boxed
 from ._budget import Memory, parse
 from ._effects import names_of
 from ._partition import Partitioner, Settings
@@ -138,8 +138,8 @@ class _Planned:
 
         run: Callable[..., Any] = aot_function(
             forward,
-            fw_compiler=_interpreted,
-            bw_compiler=_interpreted,
+            fw_compiler=boxed,
+            bw_compiler=boxed,
             partition_fn=self.partitioner,
             num_params_buffers=len(dict(model.named_parameters())) + len(dict(model.named_buffers())),
         )

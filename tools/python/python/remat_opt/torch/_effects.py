@@ -26,6 +26,9 @@ _OWN = _COLLECTIVES | {
 _OWN_MODULES = frozenset({"torch", "_operator", "operator", "math", "builtins"})
 """Where functions of Python come from that do nothing but compute."""
 
+_DEVICES = ("cpu", "cuda", "meta")
+"""Where tensors may lie whose memory is planned."""
+
 _RECOMPUTABLE = "remat_recomputable"
 """The note at a node of another package that it may run again."""
 
@@ -210,8 +213,10 @@ def refuse_unsupported(graph: fx.Graph) -> None:
 
     Raises:
         UnsupportedGraph: The graph has symbolic shapes, ops on graphs (`torch.cond`, flex attention), calls of
-            modules or methods, or tensors that are not dense.
+            modules or methods, tensors that are not dense, or tensors on several devices or on other
+            ones than CPU and CUDA.
     """
+    first: torch.device | None = None
     for node in graph.nodes:
         if isinstance(node.target, HigherOrderOperator):
             raise UnsupportedGraph(node.name, f"`{node.target}` runs a graph inside the graph")
@@ -220,6 +225,10 @@ def refuse_unsupported(graph: fx.Graph) -> None:
         value = node.meta.get("val")
         for one in value if isinstance(value, (tuple, list)) else (value,):
             _refuse_value(node, one)
+            place = one.device if isinstance(one, torch.Tensor) and one.device.type == "cuda" else None
+            if place is not None and first is not None and place != first:
+                raise UnsupportedGraph(node.name, f"it lies on {place} and others on {first}: a plan is for one device")
+            first = first or place
 
 
 def _refuse_value(node: fx.Node, value: Any) -> None:
@@ -227,6 +236,8 @@ def _refuse_value(node: fx.Node, value: Any) -> None:
         raise UnsupportedGraph(node.name, "a number is known only when the graph runs (dynamic shapes)")
     if not isinstance(value, torch.Tensor):
         return
+    if value.device.type not in _DEVICES:
+        raise UnsupportedGraph(node.name, f"it lies on `{value.device.type}`: plans are for a CPU and for CUDA devices")
     if value.layout != torch.strided:
         raise UnsupportedGraph(node.name, f"a tensor of layout {value.layout} has no storage of its own")
     if any(isinstance(size, torch.SymInt) for size in (*value.shape, *value.stride())):

@@ -18,6 +18,7 @@ as one. The rules:
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from collections import defaultdict
@@ -149,6 +150,13 @@ class TrainingGraph:
     def problem(self) -> Problem:
         """The problem for `remat_opt.solve`."""
         return Problem(self.document)
+
+    def with_workspace(self, op: str, size: int) -> TrainingGraph:
+        """The same graph, where an op takes other bytes besides its arguments and results."""
+        ops = [one | {"workspace": size} if one["name"] == op else one for one in self.document["ops"]]
+        other = copy.copy(self)
+        other.document = self.document | {"ops": ops}
+        return other
 
     def digest(self) -> str:
         """A hash of the problem."""

@@ -28,7 +28,8 @@ from .._files import Folder
 from . import _cache, _measure_child
 from ._effects import is_collective, is_getitem, results
 from ._graph import Cost
-from ._storages import Storages, storage_bytes
+from ._state import kept_random
+from ._storages import Storages, device_of, storage_bytes
 
 _CHILD_SECONDS = 600
 _FLOPS_PER_NS, _BYTES_PER_NS, _CALL_NS = 20.0, 8.0, 5_000
@@ -85,7 +86,7 @@ def measure(graph: fx.Graph) -> Costs:
         key = _cache.key_of(call)
         calls[key] = call
         nodes.setdefault(key, []).append(node)
-    found = _measured(calls, _device(graph))
+    found = _measured(calls, device_of(graph))
     for key, several in nodes.items():
         cost = found[key]
         if isinstance(cost, str):
@@ -111,7 +112,7 @@ def channels_last_workspace(graph: fx.Graph) -> dict[fx.Node, int]:
             call = describe(node, _channels_last)
             nodes[node] = key = _cache.key_of(call)
             calls[key] = call
-    found = _measured(calls, _device(graph)) if calls else {}
+    found = _measured(calls, device_of(graph)) if calls else {}
     return {node: found[key][1] for node, key in nodes.items() if not isinstance(found[key], str)}
 
 
@@ -179,11 +180,6 @@ def estimate(node: fx.Node) -> Cost:
     return Cost(int(max(flops / _FLOPS_PER_NS, moved / _BYTES_PER_NS)) + _CALL_NS)
 
 
-def _device(graph: fx.Graph) -> str:
-    kinds = {value.device.type for node in graph.nodes for _, value in results(node)}
-    return "cuda" if "cuda" in kinds else "cpu"
-
-
 def _measured(calls: Mapping[str, dict[str, Any]], device: str) -> dict[str, Any]:
     """Costs by key; a text where there are none."""
     environment = _environment(device)
@@ -193,7 +189,7 @@ def _measured(calls: Mapping[str, dict[str, Any]], device: str) -> dict[str, Any
     missing = {key: call for key, call in calls.items() if key not in known}
     failed: dict[str, str] = {}
     if missing:
-        answers = _in_child(list(missing.values())) if device == "cpu" else _here(missing.values())
+        answers = _in_child(list(missing.values())) if device == "cpu" else _here(missing.values(), torch.device(device))
         for key, answer in zip(missing, answers):
             if isinstance(answer, str):
                 failed[key] = answer
@@ -203,15 +199,16 @@ def _measured(calls: Mapping[str, dict[str, Any]], device: str) -> dict[str, Any
     return {key: failed.get(key) or known[key] for key in calls}
 
 
-def _here(calls: Iterable[dict[str, Any]]) -> list[Any]:
-    """Measures calls on CUDA."""
+def _here(calls: Iterable[dict[str, Any]], device: torch.device) -> list[Any]:
+    """Measures calls on a CUDA device."""
     from torch.utils._python_dispatch import _disable_current_modes
 
     answers: list[Any] = []
-    with _disable_current_modes(), torch.no_grad(), torch.random.fork_rng():
+    meter = _measure_child.Cuda(device)
+    with _disable_current_modes(), torch.no_grad(), torch.cuda.device(device), kept_random([device]):
         for call in calls:
             try:
-                answers.append(list(_measure_child.measure_call(call, _measure_child.Cuda())))
+                answers.append(list(_measure_child.measure_call(call, meter)))
             except Exception as error:  # Whatever an op throws is the reason why it is not measured.
                 answers.append(f"{type(error).__name__}: {error}"[:500])
     return answers
@@ -268,5 +265,10 @@ def _processor() -> str:
 
 def _environment(device: str) -> str:
     """What costs depend on besides the call."""
-    name = torch.cuda.get_device_name() if device == "cuda" else f"{_processor()}, {torch.get_num_threads()} threads"
-    return _cache.key_of([torch.__version__, device, name])
+    settings = [torch.get_float32_matmul_precision(), torch.are_deterministic_algorithms_enabled()]
+    if device == "cpu":
+        return _cache.key_of([torch.__version__, _processor(), torch.get_num_threads(), *settings])
+    cudnn = torch.backends.cudnn
+    settings += [cudnn.version(), cudnn.enabled, cudnn.benchmark, cudnn.deterministic, torch._C._get_cudnn_allow_tf32()]
+    driver = torch._C._cuda_getDriverVersion()
+    return _cache.key_of([torch.__version__, torch.version.cuda, driver, torch.cuda.get_device_name(device), *settings])

@@ -13,14 +13,15 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 _SHORT = 20_000_000
 """Nanoseconds after which a call is not repeated any more."""
-_REPEATS = (3, 10)
-"""Least and most runs that are counted, after one that fills the caches of the libraries."""
+_REPEATS, _MOST = 3, 9
+"""Runs that are timed at once, and about how many at most, after one that fills the caches of the libraries."""
 
 
 class Heap:
@@ -43,31 +44,43 @@ class Heap:
         """Most bytes since `reset`."""
         return int(self._library.remat_heap_peak())
 
-    def clock(self) -> int:
-        """Nanoseconds, when everything before is done."""
+    def mark(self) -> int:
+        """Now, in nanoseconds."""
         return time.perf_counter_ns()
+
+    def elapsed(self, marks: Sequence[tuple[int, int]]) -> list[int]:
+        """Nanoseconds between pairs of marks."""
+        return [end - start for start, end in marks]
 
 
 class Cuda:
-    """The memory of the current CUDA device, as PyTorch's allocator counts it."""
+    """The memory of a CUDA device, as PyTorch's allocator counts it."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
 
     def reset(self) -> None:
         """Begins a new peak."""
-        torch.cuda.synchronize()
-        torch.cuda.reset_peak_memory_stats()
+        torch.cuda.reset_peak_memory_stats(self._device)
 
     def live(self) -> int:
         """Bytes that are taken now."""
-        return int(torch.cuda.memory_allocated())
+        return int(torch.cuda.memory_allocated(self._device))
 
     def peak(self) -> int:
         """Most bytes since `reset`."""
-        return int(torch.cuda.max_memory_allocated())
+        return int(torch.cuda.max_memory_allocated(self._device))
 
-    def clock(self) -> int:
-        """Nanoseconds, when everything before is done."""
-        torch.cuda.synchronize()
-        return time.perf_counter_ns()
+    def mark(self) -> torch.cuda.Event:
+        """A point in the work of the device."""
+        event = torch.cuda.Event(enable_timing=True)
+        event.record(torch.cuda.current_stream(self._device))
+        return event
+
+    def elapsed(self, marks: Sequence[tuple[torch.cuda.Event, torch.cuda.Event]]) -> list[int]:
+        """Nanoseconds between pairs of marks; the device is waited for once."""
+        torch.cuda.synchronize(self._device)
+        return [int(1e6 * start.elapsed_time(end)) for start, end in marks]
 
 
 def measure_call(call: dict[str, Any], meter: Heap | Cuda) -> tuple[int, int]:
@@ -90,15 +103,17 @@ def measure_call(call: dict[str, Any], meter: Heap | Cuda) -> tuple[int, int]:
     function(*args, **kwargs)
     times: list[int] = []
     workspace = 0
-    while len(times) < _REPEATS[0] or (len(times) < _REPEATS[1] and sum(times) < _SHORT):
-        before = meter.live()
-        meter.reset()
-        start = meter.clock()
-        result = function(*args, **kwargs)
-        times.append(meter.clock() - start)
-        held = max(meter.live(), before)
-        workspace = max(workspace, meter.peak() - held)
-        del result
+    while not times or (len(times) < _MOST and sum(times) < _SHORT):
+        marks: list[Any] = []
+        for _ in range(_REPEATS):
+            before = meter.live()
+            meter.reset()
+            start = meter.mark()
+            result = function(*args, **kwargs)
+            marks.append((start, meter.mark()))
+            workspace = max(workspace, meter.peak() - max(meter.live(), before))
+            del result
+        times += meter.elapsed(marks)
     return min(times), workspace
 
 

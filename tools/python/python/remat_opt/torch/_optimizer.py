@@ -7,7 +7,7 @@ steps, need no words of their own. The state is the optimizer's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -145,7 +145,7 @@ class Updates:
         kind = type(self.optimizer)
         group = {name: value for name, value in self._group(parameter).items() if name != "params"}
         shadow = kind([small], lr=1.0)
-        shadow.param_groups[0].update(group, foreach=False)
+        shadow.param_groups[0].update(group, foreach=_is_foreach(parameter, group))
         if is_first:
             shadow.param_groups[0]["dampening"] = 0
         state: dict[str, Any] = dict(zip(self._names(parameter), states, strict=True))
@@ -158,6 +158,11 @@ class Updates:
         with torch.no_grad(), recorder:
             shadow.step()
         return recorder.update()
+
+
+def _is_foreach(parameter: torch.nn.Parameter, group: Mapping[str, Any]) -> bool:
+    """Whether the optimizer updates a parameter by ops on lists: where its group says so, or by itself on CUDA."""
+    return bool(group["foreach"]) if group.get("foreach") is not None else parameter.device.type == "cuda"
 
 
 def _has_counter(optimizer: optim.Optimizer) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -19,17 +19,18 @@ from .._plan import Plan
 from . import _cache
 from ._budget import Budget, Memory, objects_around, parse
 from ._candidates import Candidates, Source
+from ._divide import Plannable
 from ._dropout import split_dropout
 from ._effects import allow, is_getitem, names_of, refuse_unsupported, results
 from ._emit import emit, original
 from ._graph import TrainingGraph
+from ._live import Workspace
 from ._measure import Costs, channels_last_workspace, measure
 from ._peak import has_meter
 from ._plans import Search, plan_within
-from ._predict import Workspace
 from ._report import Report, record
 from ._split import Halves, Joint, Split, clean, remove_tags, saved_nodes, stock_halves
-from ._storages import storage_bytes
+from ._storages import device_of, storage_bytes
 from ._versions import PartitionerBase
 
 _log = logging.getLogger("remat_opt")
@@ -67,9 +68,19 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
     `CustomPartitionerFn` of Inductor where the version has that.
     """
 
-    def __init__(self, settings: Settings, inner: str, split: Split | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        inner: str,
+        split: Split | None = None,
+        given: tuple[Mapping[str, Any], Report] | None = None,
+    ) -> None:
         self.settings = settings
         self.inner = inner
+        self.given = given
+        """Of `exact`: the plan that is obeyed instead of one within the budget, and the report of it."""
+        self.plannable: Plannable | None = None
+        """Of `exact`: the last graph, to be planned again."""
         self.split = split
         """The split of the last graph; one that is given is the only one that is looked at."""
         self.last: Report | None = None
@@ -83,7 +94,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         self._is_given = split is not None
 
     def __getstate__(self) -> dict[str, Any]:
-        empty = dict.fromkeys(("split", "last", "candidates", "code"))
+        empty = dict.fromkeys(("split", "last", "candidates", "code", "given", "plannable"))
         return {"settings": self.settings, "inner": self.inner, "limit": 0, "_is_given": False, **empty}
 
     def uuid(self) -> str:
@@ -105,7 +116,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         self, gm: fx.GraphModule, joint_inputs: Sequence[object], **keywords: Any
     ) -> Halves:
         """Forward and backward of a joint graph."""
-        report = self.last = record(Report(inner=self.inner, graph=graph_name(), rounds=1))
+        report = self.last = record(Report(inner=self.inner, graph=graph_name(), rounds=1)) if self.given is None else self.given[1]
         start = time.perf_counter()
         try:
             return self._split(gm, joint_inputs, keywords, report)
@@ -126,19 +137,25 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         refuse_unsupported(gm.graph)
         split_dropout(gm.graph)
         clean(gm)
-        report.note_once(allow(gm.graph, self.settings.recomputable))
+        once = allow(gm.graph, self.settings.recomputable)
         joint = Joint(gm, keywords["num_fwd_outputs"])
         costs = measure(gm.graph)
-        report.note_costs(costs.measured, costs.estimated)
+        if self.given is None:
+            report.note_once(once)
+            report.note_costs(costs.measured, costs.estimated)
         if self.settings.form == "split":
             workspace = _fit_to_inductor(costs, gm.graph)
         graph = TrainingGraph(gm.graph, joint.backward, costs.by_node, cut=joint.cut, name="torch")
-        report.ops = len(graph.document["ops"]) - 1
-        report.external_bytes = graph.external_bytes
-        report.budget_bytes = self.settings.budget.total
+        if self.given is None:
+            report.ops = len(graph.document["ops"]) - 1
+            report.external_bytes = graph.external_bytes
+            report.budget_bytes = self.settings.budget.total
         if self.settings.form == "split":
             return self._choose(joint, joint_inputs, keywords, graph, costs, workspace, report)
-        plan = self._plan(graph, report)
+        plain = {node.name: cost.workspace for node, cost in costs.by_node.items() if cost.workspace}
+        plan = self._plan(graph, report) if self.given is None else self.given[0]
+        static = keywords.get("static_lifetime_input_indices")
+        self.plannable = Plannable(joint, graph, Workspace(plain, {}), static, plan)
         self.code = joint.key(), _cache.key_of(plan["steps"])
         emitted = emit(graph, plan)
         outputs = joint.outputs(emitted)
@@ -159,7 +176,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         """The best of several splits."""
         durations = {node.name: cost.duration for node, cost in costs.by_node.items()}
         source = Source(joint, graph, joint_inputs, keywords, durations, workspace)
-        environment = [(device := _device(joint.gm.graph)), has_meter(device), self.settings.options]
+        environment = [(device := device_of(joint.gm.graph)), has_meter(device), self.settings.options]
         known = self.candidates
         if known is None or known.graph != joint.key():
             known = self.candidates = Candidates(source, self.settings.search, environment)
@@ -262,10 +279,6 @@ def _bytes(graph: TrainingGraph, saved: Iterable[fx.Node]) -> int:
 
 def _is_call(node: fx.Node) -> bool:
     return node.op == "call_function" and not is_getitem(node)
-
-
-def _device(graph: fx.Graph) -> str:
-    return "cuda" if any(value.device.type == "cuda" for node in graph.nodes for _, value in results(node)) else "cpu"
 
 
 def graph_name() -> str:

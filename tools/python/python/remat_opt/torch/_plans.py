@@ -70,6 +70,20 @@ def plan_within(graph: TrainingGraph, budget: int | str, search: Search) -> tupl
     return known.lowest(), budget == "min"
 
 
+def found_within(graph: TrainingGraph, budget: int | str, search: Search) -> Plan | None:
+    """The shortest plan that one search finds within a budget, if it finds one.
+
+    Args:
+        graph: What is planned.
+        budget: As of `plan_within`.
+        search: How long, with how many threads.
+    """
+    try:
+        return _cached(graph, budget, search)[0]
+    except (InfeasibleError, LimitError):
+        return None
+
+
 class _Known:
     """The plans of one graph that were found so far, in this process and in earlier ones."""
 

@@ -18,31 +18,13 @@ from torch import fx
 from torch.utils import _pytree as pytree
 from torch.utils._ordered_set import OrderedSet
 
-from ._effects import results
-from ._emit import original
+from ._live import Workspace, live_peak
 from ._split import Halves
-from ._storages import Storages, storage_bytes
 
 _log = logging.getLogger("remat_opt")
 
 _PAGE = 64
 """What PyTorch's allocator on a CPU rounds sizes up to."""
-
-
-@dataclass(frozen=True)
-class Workspace:
-    """Bytes that nodes take besides arguments and results, by their names in the joint graph."""
-
-    plain: Mapping[str, int]
-    channels_last: Mapping[str, int]
-    """Of convolutions whose arguments have their channels last."""
-
-    def of(self, name: str, is_channels_last: bool) -> int:
-        """Bytes of a node."""
-        name = original(name)
-        if is_channels_last and name in self.channels_last:
-            return self.channels_last[name]
-        return self.plain.get(name, 0)
 
 
 def predict(halves: Halves, forward_outputs: int, workspace: Workspace) -> int:
@@ -281,45 +263,3 @@ def _watched(watcher: _Watcher) -> Iterator[None]:
         {"_post_fusion_custom_pass": watcher, "fx_graph_cache": False, "fx_graph_remote_cache": False}
     ):
         yield
-
-
-def live_peak(halves: Halves, forward_outputs: int, workspace: Workspace) -> int:
-    """Most bytes of the live values of both halves, where ops run as they stand there and nothing is fused.
-
-    Args:
-        halves: Forward and backward.
-        forward_outputs: How many results of the forward are not saved tensors.
-        workspace: Of all nodes.
-    """
-    forward, backward = halves
-    given = pytree.arg_tree_leaves(*next(iter(forward.graph.find_nodes(op="output"))).args)
-    saved = {one.name for one in given[forward_outputs:] if isinstance(one, fx.Node) and one.op != "placeholder"}
-    return max(_live_values(forward, set(), workspace), _live_values(backward, saved, workspace))
-
-
-def _live_values(gm: fx.GraphModule, owned: set[str], workspace: Workspace) -> int:
-    storages = Storages(gm.graph)
-    sizes: dict[int, int] = {}
-    last: dict[int, int] = {}
-    external: set[int] = set()
-    nodes = list(gm.graph.nodes)
-    for index, node in enumerate(nodes):
-        for one in (node, *node.all_input_nodes):
-            for _, value in results(one):
-                key = storages.key(value)
-                sizes.setdefault(key, storage_bytes(value))
-                last[key] = index
-                if one.op in ("placeholder", "get_attr") and one.name not in owned:
-                    external.add(key)
-    ends: dict[int, list[int]] = {}
-    for key, index in last.items():
-        ends.setdefault(index, []).append(key)
-    live, highest, there = 0, 0, set(external)
-    for index, node in enumerate(nodes):
-        for _, value in results(node):
-            if (key := storages.key(value)) not in there:
-                there.add(key)
-                live += sizes[key]
-        highest = max(highest, live + workspace.of(node.name, True))
-        live -= sum(sizes[key] for key in ends.get(index, ()) if key in there and key not in external)
-    return highest

@@ -20,6 +20,8 @@ class Report:
     """The compiler behind the plan."""
     ops: int = 0
     """Ops of the joint graph."""
+    graphs: int = 1
+    """How many graphs share the budget of a step. Totals, `promised_bytes` and others, are those of the step."""
     budget_bytes: int | None = None
     """The total that was asked for; `None` for a share and `"min"`."""
     external_bytes: int = 0

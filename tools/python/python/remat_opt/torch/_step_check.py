@@ -72,7 +72,7 @@ def first_step(
     needed = max(needed, planned if forms.gradient_bytes else 0)
     needed += objects_around(needed, report.ops)
     report.check_bytes = report.external_bytes + needed
-    free = free_bytes("cuda" if devices_of(model) else "cpu")
+    free = min(map(free_bytes, [str(one) for one in devices_of(model)] or ["cpu"]))
     reason = f"that takes {needed} bytes besides the model, and {free} are free" if needed > free else None
     if (reason := together.reason(reason)) is not None:
         return _not_compared(forms, report, reason, together, strict)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import os
+
 import torch
 from torch import fx
 from torch._ops import OpOverload
 
+from .. import _native
 from ._effects import is_getitem, results
 
 _UNDECLARED_VIEWS = frozenset({"aten::_unsafe_view", "_c10d_functional::wait_tensor"})
 """Ops that return their argument's memory although their schema does not say so."""
 
-_ALIGNMENT = {"cpu": 64, "cuda": 512}
-"""What the allocators of PyTorch round sizes up to."""
+_PAGE = 64
+"""What PyTorch's allocator on a CPU rounds sizes up to."""
 
 
 class Storages:
@@ -83,7 +87,26 @@ class Storages:
                     self._join(part, base.meta.get("val"))
 
 
+def device_of(graph: fx.Graph) -> str:
+    """The CUDA device of a graph's tensors, such as `"cuda:1"`, or `"cpu"`."""
+    places = (value.device for node in graph.nodes for _, value in results(node))
+    return next((str(one) for one in places if one.type == "cuda"), "cpu")
+
+
 def storage_bytes(value: torch.Tensor) -> int:
     """Bytes of the memory of a value, as PyTorch's allocator of its device takes them."""
-    alignment = _ALIGNMENT.get(value.device.type, 1)
-    return -(-int(value.untyped_storage().nbytes()) // alignment) * alignment
+    size = int(value.untyped_storage().nbytes())
+    if value.device.type == "cuda":
+        return _cuda_bytes(size)
+    return -(-size // _PAGE) * _PAGE if value.device.type == "cpu" else size
+
+
+@functools.lru_cache(maxsize=4096)
+def _cuda_bytes(size: int) -> int:
+    """The block that a request for some bytes gets, with the settings in the environment (512 bytes, or a part of a power of
+    two)."""
+    settings = os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
+    try:
+        return int(_native.rounded_allocation(settings, size))
+    except ValueError:  # Settings that nobody simulates.
+        return int(_native.rounded_allocation("", size))

@@ -66,15 +66,19 @@ class Recorder(TorchDispatchMode):
         result = func(*args, **kwargs)
         if func.namespace == "profiler":
             return result
-        read = [one for one in (*args, *kwargs.values()) if isinstance(one, torch.Tensor)]
-        if read and all(self._is_counter(one) for one in read):
+        read = [one for value in (*args, *kwargs.values()) for one in _each(value) if isinstance(one, torch.Tensor)]
+        if func is torch.ops.aten.lift_fresh.default or (read and all(self._is_counter(one) for one in read)):
             if isinstance(result, torch.Tensor) and not self._is_counter(result):
                 self._counters.append(result)
             return result
+        given = result
+        if func._schema.name.startswith("aten::_foreach_"):
+            # Of lists of one tensor each; what overwrites its first argument gives nothing.
+            (result,) = args[0] if result is None else result
         if not isinstance(result, torch.Tensor):
             raise UnsupportedGraph(None, f"{self._name}: `{func}` gives {type(result).__name__}, which is no tensor")
         schema = func._schema.arguments
-        numbers = {one.name for one in schema if str(one.type) in ("number", "float", "Tensor")}
+        numbers = {one.name for one in schema if str(one.type) in ("number", "float", "Tensor", "List[number]")}
         # Calls leave out what is the default, which a number may be in one step and not in the next.
         kwargs |= {
             one.name: one.default_value
@@ -91,7 +95,7 @@ class Recorder(TorchDispatchMode):
             self._index[id(result)] = len(self._held)
             self._held.append(result)
         self._ops.append([str(func), positional, named, self._index[id(result)]])
-        return result
+        return given
 
     def _is_counter(self, tensor: torch.Tensor) -> bool:
         return any(one is tensor for one in self._counters)
@@ -101,6 +105,8 @@ class Recorder(TorchDispatchMode):
             if id(value) not in self._index:
                 raise UnsupportedGraph(None, f"{self._name}: `{func}` reads a tensor that is no state of the parameter")
             return {_TENSOR: self._index[id(value)]}
+        if isinstance(value, (list, tuple)):
+            return [self._encoded(func, one, is_number) for one in value]
         if is_number and isinstance(value, (int, float)) and not isinstance(value, bool):
             self._scalars.append(float(value))
             return {_SCALAR: len(self._scalars) - 1}
@@ -126,7 +132,8 @@ def _ops(program: str) -> tuple[int, tuple[_Op, ...]]:
     later: set[int] = set()
     values = 0
     for name, args, kwargs, result in reversed(json.loads(program)):
-        read = {one[_TENSOR] for one in (*args, *kwargs.values()) if isinstance(one, dict) and _TENSOR in one}
+        given = (one for value in (*args, *kwargs.values()) for one in _each(value))
+        read = {one[_TENSOR] for one in given if isinstance(one, dict) and _TENSOR in one}
         found.append(_Op(_overload(name), args, kwargs, result, tuple((read | {result}) - later)))
         later |= read | {result}
         values = max(values, *later)
@@ -151,6 +158,11 @@ def workspace(program: str, states: int, size: int) -> int:
     return most * size
 
 
+def _each(value: Any) -> Sequence[Any]:
+    """The elements of a list, or the value itself."""
+    return value if isinstance(value, (list, tuple)) else (value,)
+
+
 def _overload(name: str) -> OpOverload:
     namespace, packet, overload = name.split(".")
     found: OpOverload = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
@@ -173,14 +185,18 @@ def _update(
     numbers = scalars.tolist()
 
     def value(one: Any) -> Any:
+        if isinstance(one, list):
+            return [value(each) for each in one]
         if isinstance(one, dict):
             return tensors[one[_TENSOR]] if _TENSOR in one else numbers[one[_SCALAR]]
         return one
 
     for op in ops:
         args, kwargs = [value(one) for one in op.args], {name: value(one) for name, one in op.kwargs.items()}
-        tensors[op.result] = op.call(*args, **kwargs)
-        del args, kwargs
+        given = op.call(*args, **kwargs)
+        if given is not None:  # Ops on lists that overwrite give nothing.
+            tensors[op.result] = given[0] if isinstance(given, (list, tuple)) else given
+        del args, kwargs, given
         for index in op.dead:
             tensors[index] = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from unittest import mock
 
@@ -14,6 +14,8 @@ from torch import fx
 from torch._functorch import partitioners as stock
 from torch._guards import TracingContext, tracing
 from torch._subclasses.fake_tensor import FakeTensor
+
+from ..errors import UsageError
 
 try:  # 2.9 and later.
     from torch._inductor.custom_graph_pass import CustomPartitionerFn as PartitionerBase
@@ -67,6 +69,31 @@ def fusion_settings() -> dict[str, Any]:
     (2.15; earlier versions have none)."""
     name = "fusion_memory_timeline_peak_memory_pct_threshold"
     return {name: 0.0} if hasattr(torch._inductor.config, name) else {}
+
+
+def configuration(mode: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Configuration of Inductor, as `torch.compile` takes it.
+
+    Args:
+        mode: A name for several settings.
+        options: Settings by name, with dashes or underscores.
+
+    Raises:
+        UsageError: Inductor has no such mode or setting.
+    """
+    found: dict[str, Any] = {}
+    if mode is not None:
+        known = torch._inductor.list_mode_options()
+        if mode not in known:
+            raise UsageError(f"torch.compile has no mode {mode!r}, but {', '.join(sorted(known))}")
+        found |= known[mode]
+    settings = torch._inductor.config.get_config_copy()
+    for name, value in options.items():
+        own = name.replace("-", "_")
+        if own not in settings:
+            raise UsageError(f"Inductor has no option {name!r}: torch._inductor.list_options() names those that it has")
+        found[own] = value
+    return found
 
 
 def call_known(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:

@@ -1,0 +1,110 @@
+"""Steps in which several compiled graphs run, or one several times, measured in a process whose heap is counted.
+
+    python test/torch/several.py CASE=MEMORY...     CASE: see `CASES`
+"""
+
+import copy
+import json
+import sys
+
+import models
+import step
+
+SEARCH = {"step_limit": 20_000, "threads": 1, "time_limit": 600.0}
+
+
+def measure(cases):
+    """Peak in bytes of the worst of the later steps, bits, and reports of cases, by name with their budgets."""
+    return step.metered(__file__, cases)
+
+
+class Broken(models.Chain):
+    """Dynamo cuts it into three graphs."""
+
+    def forward(self, x):
+        import torch
+
+        first, second, third, fourth, *_ = self.layers
+        x = torch.tanh(first(x)) * torch.sigmoid(second(x))
+        torch._dynamo.graph_break()
+        x = torch.tanh(third(x)) * torch.sigmoid(x)
+        torch._dynamo.graph_break()
+        return (torch.tanh(fourth(x)) * torch.sigmoid(x)).square().mean()
+
+
+def _breaks(compile, model, x):
+    run = compile(model)
+    return lambda: run(x).backward()
+
+
+def _pair(compile, model, x):
+    """An encoder and a decoder, compiled apart, with code of the user between them."""
+    first, second = (compile(one) for one in (model.layers[:3], model.layers[3:]))
+    return lambda: second(first(x).relu()).square().mean().backward()
+
+
+def _pipeline(compile, model, x):
+    """Forward of all micro-batches, then backward of all."""
+    run = compile(model)
+
+    def steps():
+        losses = [run(part) for part in x.chunk(4)]
+        for loss in losses:
+            loss.backward()
+
+    return steps
+
+
+CASES = {"breaks": _breaks, "pair": _pair, "pipeline": _pipeline}
+
+
+def make(case):
+    """A model and its input."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(4096, 32)
+    if case == "pair":
+        model = nn.Module()
+        model.layers = nn.Sequential(*(nn.Sequential(nn.Linear(32, 32), nn.GELU()) for _ in range(6)))
+        return model, x
+    return (Broken(4) if case == "breaks" else models.Chain()), x
+
+
+def child(cases):
+    """Measures in this process."""
+    import torch
+
+    torch.set_num_threads(1)
+    print(json.dumps({name: one(name, memory) for name, memory in cases.items()}))
+
+
+def one(name, memory):
+    """Measures a case."""
+    import remat_opt.torch
+    import torch
+
+    torch._dynamo.reset()
+    model, x = make(name)
+    case, plain = CASES[name], copy.deepcopy(model)
+    backend = remat_opt.torch.backend(memory, "aot_eager", **SEARCH)
+    eager = case(lambda one: one, plain, x)
+    run = case(lambda one: torch.compile(one, backend=backend), model, x)
+    same = True
+    for _ in range(4):  # Seen, measured, divided, and measured again.
+        for each, of in ((eager, plain), (run, model)):
+            of.zero_grad(set_to_none=True)
+            each()
+        same = same and all(torch.equal(a.grad, b.grad) for a, b in zip(plain.parameters(), model.parameters()))
+    usual, _ = step.peaks_of(eager, plain, 2)
+    peaks, _ = step.peaks_of(run, model, 3)
+    found = {"same": same, "peak": max(peaks[1:]), "eager": max(usual)}
+    return found | {"reports": [one.as_dict() for one in backend.reports]}
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--child":
+        child(json.loads(sys.argv[2]))
+    else:
+        print(json.dumps(measure(dict(one.split("=") for one in sys.argv[1:])), indent=2))

@@ -1,0 +1,94 @@
+"""Several graphs in one step share one budget."""
+
+import pytest
+import remat_opt.torch
+import torch
+from models import SEARCH
+from remat_opt.torch import _code
+from remat_opt.torch._divide import Moment, Option, choose, peak
+from remat_opt.torch._live import Footprint
+from several import Broken, measure
+
+OBJECTS = 16 << 10
+"""Bytes by which a promise may exceed a peak whatever its size."""
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """What steps of each case took."""
+    return measure({"breaks": "60%", "pair": "70%", "pipeline": "60%"})
+
+
+@pytest.mark.parametrize(("case", "graphs"), [("breaks", 3), ("pair", 2), ("pipeline", 1)])
+def test_steps_of_several_graphs_keep_their_promise_and_their_bits(measured, case, graphs):
+    found = measured[case]
+    assert found["same"]
+    reports = found["reports"]
+    assert len(reports) == graphs
+    for report in reports:
+        promised = report["promised_bytes"] - report["external_bytes"]
+        assert report["fallback"] is None and report["gradients"] == "same bits"
+        assert report["graphs"] == graphs
+        assert found["peak"] <= promised <= 1.05 * found["peak"] + OBJECTS
+        assert promised < 0.8 * (report["baseline_bytes"] - report["external_bytes"])
+    assert found["peak"] < 0.9 * found["eager"]
+
+
+def test_until_the_step_was_seen_there_is_no_promise():
+    torch.manual_seed(0)
+    model, x = Broken(4), torch.randn(64, 32)
+    backend = remat_opt.torch.backend("60%", "aot_eager", **SEARCH)
+    torch.compile(model, backend=backend)(x).backward()
+    assert len(backend.reports) == 3
+    assert all(one.promised_bytes is None and one.fallback is None for one in backend.reports)
+    assert all("a part of a step" in one.notes[0] for one in backend.reports)
+
+
+def test_behind_inductor_they_fall_back_and_say_so(monkeypatch):
+    monkeypatch.setattr(_code.Inner, "compile", lambda self, *arguments: _code.op_by_op(*arguments))
+    model, x = Broken(4), torch.randn(64, 32)
+    backend = remat_opt.torch.backend("60%", "inductor", **SEARCH)
+    torch.compile(model, backend=backend)(x).backward()
+    assert all("several graphs" in one.fallback for one in backend.reports)
+
+
+def option(duration, forward, backward, saved, shown=()):
+    return Option({"steps": []}, Footprint(forward, backward, saved, dict(shown)), duration, 0)
+
+
+def test_what_waits_counts_in_the_peak_of_what_runs():
+    first, second = option(10, 100, 50, 40), option(10, 200, 20, 30)
+    choice = {0: first, 1: second}
+    assert Moment(7, {0: 2}, {}, 1, False).peak(choice) == 7 + 2 * 40 + 200
+    assert Moment(7, {0: 1, 1: 1}, {}, 1, True).peak(choice) == 7 + 40 + 30 + 20
+    assert Moment(7, {0: 1}, {}).peak(choice) == 47
+
+
+def test_a_result_that_is_saved_as_well_counts_where_the_measured_step_did_not_save_it():
+    choice = {0: option(1, 0, 0, 10, {0: 5, 1: 6}.items())}
+    assert Moment(0, {0: 1}, {0: (0,)}).peak(choice) == 16
+
+
+def test_the_shortest_choice_within_the_limit_is_taken():
+    moments = [Moment(0, {0: 1}, {}, 1, False), Moment(0, {0: 1, 1: 1}, {}, 1, True), Moment(0, {0: 1}, {}, 0, True)]
+    menus = {0: [option(10, 60, 50, 50), option(15, 60, 50, 10)], 1: [option(10, 60, 10, 50), option(18, 30, 30, 10)]}
+    everything = {graph: menu[0] for graph, menu in menus.items()}
+    assert choose(moments, menus, {0: 1, 1: 1}, 110) == everything
+    # The first graph costs less to change.
+    assert choose(moments, menus, {0: 1, 1: 1}, 109) == {0: menus[0][1], 1: menus[1][0]}
+    # It does not if it runs often.
+    assert choose(moments, menus, {0: 3, 1: 1}, 109) == {0: menus[0][0], 1: menus[1][1]}
+    least = choose(moments, menus, {0: 1, 1: 1}, 0)
+    assert peak(moments, least) == min(peak(moments, {0: a, 1: b}) for a in menus[0] for b in menus[1])
+
+
+def test_many_graphs_are_chosen_change_by_change():
+    graphs = range(12)
+    menus = {graph: [option(10, 0, 0, 40), option(12, 0, 0, 20), option(20, 0, 0, 0)] for graph in graphs}
+    moments = [Moment(0, dict.fromkeys(graphs, 1), {})]
+    for limit in (480, 400, 240, 100, 0):
+        choice = choose(moments, menus, dict.fromkeys(graphs, 1), limit)
+        assert peak(moments, choice) <= limit
+        # The cheapest mixture: 2 ns for the first 20 bytes of a graph, 8 ns for the others.
+        need = -(-(480 - limit) // 20)
+        assert sum(one.duration for one in choice.values()) == 120 + 2 * min(need, 12) + 8 * max(0, need - 12)

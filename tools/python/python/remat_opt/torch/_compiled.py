@@ -1,0 +1,335 @@
+"""A graph of a training step that is compiled, checked against the model when it first runs, and kept in its budget."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import fx
+
+from ._budget import parse
+from ._check import Gradients, Run, Trial
+from ._code import Half, Inner, copy_of, op_by_op
+from ._divide import Option, Plannable
+from ._partition import Partitioner, Settings
+from ._peak import free_bytes, peak_above
+from ._report import Report, record
+from ._split import Split
+from ._steps import Steps
+from ._together import Together, processes
+
+_log = logging.getLogger("remat_opt")
+
+_ROUNDS = 4
+"""Splits of one graph that are compiled, until the measured peak keeps the budget."""
+_WORTH = 0.98
+"""A further split is compiled where no more than this share of the least measured peak is expected of it."""
+_CLOSE = 1.0
+"""The largest error of `Gradients.error` that passes: what rounding brings about."""
+_DRAWING = ("drop", "rand", "bernoulli", "normal_", "uniform_", "multinomial")
+"""What the names of functions contain that draw random numbers."""
+
+
+@dataclass
+class Owner:
+    """What all graphs of one backend share."""
+
+    settings: Settings
+    inner: Inner
+    is_checked: bool
+    """Whether gradients are compared with those of the model."""
+    reports: list[Report] = field(default_factory=list)
+    """One for each graph that was compiled, oldest first."""
+    checked: dict[tuple[str, str] | None, Report] = field(default_factory=dict)
+    """The reports of what was checked and may be used, by its code."""
+    steps: Steps = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.steps = Steps(self.settings)
+
+    @property
+    def divides(self) -> bool:
+        """Whether several graphs of a step can share the budget."""
+        return self.inner.name == "aot_eager" and processes() < 2
+
+
+class Compiled:
+    """A graph that is compiled, and checked when it runs for the first time."""
+
+    def __init__(
+        self, owner: Owner, gm: fx.GraphModule, example_inputs: Sequence[Any], is_part: bool = False
+    ) -> None:
+        """Compiles a graph.
+
+        Args:
+            owner: Has the budget.
+            gm: A graph of Dynamo.
+            example_inputs: Of the graph.
+            is_part: Whether others belong to the same step. It takes as little as it can then, until that step was seen.
+        """
+        self._owner = owner
+        self._gm = copy_of(gm)
+        settings = replace(owner.settings, budget=parse("min")) if is_part else owner.settings
+        self._partitioner = Partitioner(settings, owner.inner.name)
+        self._number = owner.steps.add(self)
+        self._next_plan: Option | None = None
+        self._run: Run = owner.inner.compile(gm, example_inputs, self._partitioner, self._around)
+        self._code = self._partitioner.code
+        self._is_checked = False
+        self.report = self._partitioner.last or record(Report(inner=owner.inner.name, fallback="it has no backward"))
+        owner.reports.append(self.report)
+        if is_part and self.report.fallback is None:
+            self.report.budget_bytes, self.report.promised_bytes = owner.settings.budget.total, None
+            self.report.notes.append("a part of a step: the budget is divided when all of the step was seen")
+        if (same := owner.checked.get(self._partitioner.code)) is not None:
+            # A size that came as a graph of its own before, for instance.
+            self.report.take_check(same)
+            self._is_checked = True
+        self._together = Together()
+        self._is_alone = self._together.is_alone or not _communicates(self._gm)
+        """Whether this process may run the graph as often as it likes."""
+
+    @property
+    def plannable(self) -> Plannable | None:
+        """What the graph can be planned by again; `None` where it runs without a plan, or behind Inductor."""
+        return None if self.report.fallback is not None else self._partitioner.plannable
+
+    def take(self, option: Option) -> None:
+        """Runs another plan from the next call on."""
+        self._next_plan = option
+
+    def _around(self, is_backward: bool, half: Half) -> Half:
+        """Has the steps of the backend see a half."""
+
+        def run(arguments: list[Any]) -> Any:
+            plannable = self._partitioner.plannable
+            outputs = 0 if plannable is None else len(plannable.joint.cut.outputs)
+            return self._owner.steps.run(self._number, is_backward, outputs, half, arguments)
+
+        return run
+
+    def _replan(self, inputs: Sequence[Any], option: Option) -> None:
+        """Compiles another plan; it is checked as the first one was."""
+        given = option.plan, self.report
+        self._partitioner = Partitioner(self._owner.settings, self._owner.inner.name, given=given)
+        self._run = self._owner.inner.compile(copy_of(self._gm), inputs, self._partitioner, self._around)
+        self._is_checked = False
+
+    def __call__(self, *inputs: Any) -> Any:
+        if torch.is_grad_enabled():
+            self._owner.steps.before(self._number, inputs)
+            option, self._next_plan = self._next_plan, None
+            if option is not None and self.report.fallback is None:
+                self._replan(inputs, option)
+        if not self._is_checked and torch.is_grad_enabled():
+            self._is_checked = True
+            with self._owner.steps.paused():
+                if self._owner.is_checked and not self._together.is_alone and self._partitioner.last is not None:
+                    self._try_together(inputs)
+                elif self.report.fallback is None:
+                    self._try(inputs)
+        self.report.calls += 1
+        return self._run(*inputs)
+
+    def _try(self, inputs: Sequence[Any]) -> None:
+        """Checks gradients and measures the peak; compiles again where either is not as promised."""
+        settings = self._owner.settings
+        try:
+            trial = Trial(inputs)
+            if self._owner.inner.name == "inductor" and self._is_alone:
+                reason = self._keep_budget(trial, inputs)
+            else:
+                reason = self._compare(trial) if self._owner.is_checked else None
+            if reason is not None:
+                self._give_up(inputs, reason)
+            elif self._is_alone and self._owner.is_checked:
+                self._owner.checked[self._code] = self.report
+        except Exception as error:  # Training goes on whatever fails here.
+            if settings.strict:
+                raise
+            self._give_up(inputs, f"the check failed: {type(error).__name__}: {error}")
+        if settings.strict and self.report.fallback is not None:
+            raise RuntimeError(self.report.fallback)
+
+    def _try_together(self, inputs: Sequence[Any]) -> None:
+        """The same where several processes train together: where one does not use its plan, none does."""
+        reason = self._together.reason(self.report.fallback)
+        for part in (self._try, self._measure_once):
+            if reason is None:
+                try:
+                    part(inputs)
+                except Exception as error:
+                    self.report.fallback = self.report.fallback or f"{type(error).__name__}: {error}"
+                reason = self._together.reason(self.report.fallback)
+        if reason is not None and self.report.fallback is None:
+            self._give_up(inputs, reason)
+        if reason is not None and self._owner.settings.strict:
+            raise RuntimeError(reason)
+
+    def _measure_once(self, inputs: Sequence[Any]) -> None:
+        """Measures the peak of a graph that all processes run equally often, so that no other plan is made."""
+        if self._is_alone or self._owner.inner.name != "inductor":
+            return
+        report = self.report
+        self._measure(Trial(inputs), self._run, report)
+        report.promised_bytes = max(report.promised_bytes or 0, report.measured_bytes or 0)
+        report.notes.append("the graph communicates: its peak was measured, and not planned again")
+
+    def _give_up(self, inputs: Sequence[Any], reason: str) -> None:
+        _log.warning("graph %s: PyTorch's partitioner takes over: %s", self.report.graph, reason)
+        self.report.fallback, self.report.promised_bytes = reason, None
+        self._run = self._owner.inner.compile(copy_of(self._gm), inputs, None)
+
+    def _compare(self, trial: Trial) -> str | None:
+        """Compares gradients; why they are wrong."""
+        mine = trial.gradients(self._run)
+        reference, name = self._reference(trial)
+        theirs = trial.gradients(reference)
+        if mine.same_bits(theirs):
+            self.report.gradients = "same bits"
+            return None
+        error = self.report.gradient_error = mine.error(theirs)
+        self.report.gradients = "wrong"
+        if error > _CLOSE:
+            # Nothing excuses it: what differs as much without a plan says nothing about the plan.
+            reason = f"gradients differ from {name}: {error:.2g} times the tolerance"
+            if self._is_alone and (own := trial.gradients(reference).error(theirs)) > _CLOSE:
+                reason += f"; {name} differs from itself in another run ({own:.2g} times), so nothing can be checked"
+            return reason
+        # What would explain other bits takes runs that other processes do not make.
+        if self._owner.inner.name == "aot_eager" and not (
+            self._is_alone and self._explained(trial, reference, theirs, mine)
+        ):
+            return f"gradients do not have the bits of {name} (error {error:.2g} of the tolerance)"
+        self.report.gradients = "close"
+        return None
+
+    def _explained(self, trial: Trial, reference: Run, theirs: Gradients, mine: Gradients) -> bool:
+        """Whether bits differ without the plan, too: from run to run, or because PyTorch traces to other kernels."""
+        if not trial.gradients(reference).same_bits(theirs):
+            self.report.notes.append("the original model differs bitwise from run to run")
+            return True
+        if trial.gradients(op_by_op(copy_of(self._gm), trial.inputs, None)).same_bits(mine):
+            self.report.notes.append("the bits are those of PyTorch's backend aot_eager, not those of the model")
+            return True
+        return False
+
+    def _reference(self, trial: Trial) -> tuple[Run, str]:
+        """What gradients are compared with."""
+        device = _device(trial.inputs)
+        if self._owner.inner.name == "inductor" and _draws(self._gm):
+            # Inductor draws other random numbers than PyTorch does.
+            return self._owner.inner.compile(copy_of(self._gm), trial.inputs, None), "Inductor without a plan"
+        if self.report.baseline_bytes < free_bytes(device):
+            return self._gm, "the model as it is"
+        planned = Partitioner(replace(self._owner.settings, form="exact"), "aot_eager")
+        self.report.notes.append("gradients were compared with the planned graph run op by op")
+        return op_by_op(copy_of(self._gm), trial.inputs, planned), "the planned graph run op by op"
+
+    def _keep_budget(self, trial: Trial, inputs: Sequence[Any]) -> str | None:
+        """Measures the peak of what was compiled, and compiles other splits until one keeps the budget and has the
+        right gradients; why none is used."""
+        known, limit = self._partitioner.candidates, self._partitioner.limit
+        assert known is not None
+        runs: dict[str, tuple[Report, Run]] = {}
+        tried: dict[str, str] = {}
+        partitioner, run, report = self._partitioner, self._run, self.report
+        while True:
+            split = partitioner.split
+            assert split is not None
+            if split.key not in runs:
+                peak = self._measure(trial, run, report)
+                known.note(split, peak)
+                runs[split.key] = report, run
+                tried[split.key] = _outcome(report, ", above the budget" if 0 < limit < peak else "")
+            if not known.keeps(split, limit) and len(tried) < _ROUNDS and known.is_worth_trying(limit, _WORTH):
+                partitioner, run, report = self._next(inputs, None)
+                if report.fallback is None and partitioner.split and partitioner.split.key not in runs:
+                    continue
+            best = known.best(limit)
+            if best.key not in runs:
+                partitioner, run, report = self._next(inputs, best)
+                known.note(best, self._measure(trial, run, report))
+                runs[best.key] = report, run
+                tried[best.key] = _outcome(report, "")
+            report, run = runs.pop(best.key)
+            self._code = None if self._code is None else (self._code[0], best.key)
+            report.rounds = len(tried)
+            reason = self._take(trial, report, run)
+            if reason is None:
+                report.tried = list(tried.values())
+                known.answer(limit, best)
+                self._promise(report, limit)
+                return None
+            known.reject(best)
+            tried[best.key] += f", {reason}"
+            if len(tried) >= _ROUNDS or not known.splits:
+                return reason
+            partitioner, run, report = self._next(inputs, None)
+            if report.fallback is not None:
+                return report.fallback
+
+    def _measure(self, trial: Trial, run: Run, report: Report) -> int:
+        """The peak of a step after the first one, above parameters and inputs."""
+        trial.step(run)
+        peak = peak_above(trial.prepared(run), _device(trial.inputs))
+        report.measured_bytes = report.external_bytes + peak
+        return peak
+
+    def _next(self, inputs: Sequence[Any], split: Split | None) -> tuple[Partitioner, Run, Report]:
+        """Compiles a split; without one, that which is expected to be the best."""
+        partitioner = self._partitioner.again(split)
+        run = self._owner.inner.compile(copy_of(self._gm), inputs, partitioner)
+        assert partitioner.last is not None
+        partitioner.last.graph = self.report.graph
+        return partitioner, run, partitioner.last
+
+    def _take(self, trial: Trial, report: Report, run: Run) -> str | None:
+        """Uses a split, if its gradients are right; why not."""
+        if report is not self.report:
+            self._owner.reports[self._owner.reports.index(self.report)] = report
+        self.report, self._run = report, run
+        return self._compare(trial) if self._owner.is_checked else None
+
+    def _promise(self, report: Report, limit: int) -> None:
+        """Promises what was asked for, or what was measured, where that is more."""
+        assert report.measured_bytes is not None
+        wanted = report.external_bytes + limit if limit else 0
+        report.promised_bytes = max(wanted, report.measured_bytes)
+        if report.measured_bytes > wanted > 0:
+            report.notes.append(f"no split keeps {wanted} bytes; this is the one with the lowest measured peak")
+            _log.warning("graph %s takes %d bytes, not %d", report.graph, report.measured_bytes, wanted)
+
+
+def _outcome(report: Report, why: str) -> str:
+    """A line about a split that was compiled."""
+    assert report.measured_bytes is not None and report.predicted_bytes is not None
+    own = report.external_bytes
+    return f"{report.split}: expected {report.predicted_bytes - own}, measured {report.measured_bytes - own} bytes{why}"
+
+
+def _communicates(gm: fx.GraphModule) -> bool:
+    """Whether processes may wait for each other inside of a graph of Dynamo."""
+    graphs = [one.graph for one in gm.modules() if isinstance(one, fx.GraphModule)]
+    targets = (node.target for graph in graphs for node in graph.nodes)
+    return any(word in f"{getattr(one, '__module__', '')} {one}" for one in targets for word in ("c10d", "distributed"))
+
+
+def _device(inputs: Sequence[Any]) -> str:
+    """The CUDA device of the inputs, or `"cpu"`."""
+    places = (one.device for one in inputs if isinstance(one, torch.Tensor))
+    return next((str(one) for one in places if one.type == "cuda"), "cpu")
+
+
+def _draws(gm: fx.GraphModule) -> bool:
+    """Whether a graph of Dynamo may draw random numbers."""
+    for node in gm.graph.nodes:
+        names = (getattr(node.target, "__name__", ""), str(node.target))
+        if node.op in ("call_function", "call_method") and any(
+            word in name for name in names for word in _DRAWING
+        ):
+            return True
+    return False

@@ -1,0 +1,300 @@
+"""Steps in which several graphs run, or one several times: they are measured, and their budget is divided.
+
+A step begins with the first forward after all that earlier ones saved was read. Which graphs run in it, and in which
+order, is seen as it happens; the next step of the same order is measured. Moments of it that no plan can change (gradients
+that are already there, what runs between the graphs) are what `Moment.held` counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from ._budget import objects_around
+from ._code import Half
+from ._divide import Moment, Option, Plannable, choose, options, peak
+from ._partition import Settings
+from ._peak import Marks
+from ._report import Report
+
+_log = logging.getLogger("remat_opt")
+
+_ROUNDS = 3
+"""How often the budget of one order of graphs is divided: what runs between graphs may take other bytes after a change."""
+_ORDERS = 8
+"""Orders of graphs that are measured."""
+_MOST = 2000
+"""Halves after which a step is taken for ended."""
+
+Order = tuple[tuple[int, bool], ...]
+"""The halves of a step: the number of each graph, and whether it is the backward."""
+
+
+class Graph(Protocol):
+    """A compiled graph."""
+
+    @property
+    def report(self) -> Report: ...
+
+    @property
+    def plannable(self) -> Plannable | None:
+        """`None` where it is not planned."""
+
+    def take(self, option: Option) -> None:
+        """Runs a plan from its next call on."""
+
+
+@dataclass
+class _Call:
+    """A forward whose backward has not run."""
+
+    graph: int
+    saved: list[Any] = field(default_factory=list)
+    """Weak references to the storages that it left."""
+
+    def is_over(self) -> bool:
+        """Whether the backward cannot run any more."""
+        return bool(self.saved) and all(one.expired() for one in self.saved)
+
+
+@dataclass
+class _Known:
+    """What is known of steps of one order."""
+
+    moments: list[Moment]
+    external: int
+    """Bytes of parameters and of what the step is given."""
+    calls: Counter[int]
+    """How often each graph runs."""
+    measured: int | None
+    """Most bytes of the measured step above them, where they were seen."""
+    rounds: int = 1
+    is_settled: bool = False
+
+
+class Steps:
+    """The steps of one backend."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._graphs: list[Graph] = []
+        self._menus: dict[int, list[Option]] = {}
+        self._choice: dict[int, Option] = {}
+        self._calls: list[_Call] = []
+        self._order: list[tuple[int, bool]] = []
+        self._waiting: list[Counter[int]] = []
+        """For each half, the calls that had run their forward and not their backward."""
+        self._external: dict[int, int] = {}
+        self._known: dict[Order, _Known] = {}
+        self._marks: Marks | None = None
+        self._measured: Marks | None = None
+        self._is_disturbed = False
+        self._is_paused = False
+
+    def add(self, graph: Graph) -> int:
+        """Takes in a graph that was compiled, and gives its number."""
+        self._graphs.append(graph)
+        self._is_disturbed = True
+        return len(self._graphs) - 1
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """While it is open, graphs run for other reasons than a step."""
+        was, self._is_paused, self._is_disturbed = self._is_paused, True, True
+        try:
+            yield
+        finally:
+            self._is_paused = was
+
+    def before(self, number: int, inputs: Sequence[Any]) -> None:
+        """Says that a graph is about to be called with gradients."""
+        self._calls = [one for one in self._calls if not one.is_over()]
+        if self._is_paused:
+            return
+        has_ended = self._order and self._order[-1][1] and not any(one.saved for one in self._calls)
+        if has_ended or len(self._order) > _MOST:
+            self._end()
+        for one in _tensors(inputs):
+            # What an earlier graph or the code between has made is no parameter, and counts as held.
+            if not self._order or _stays(one):
+                storage = one.untyped_storage()
+                self._external[storage.data_ptr()] = storage.nbytes()
+
+    def run(self, number: int, is_backward: bool, outputs: int, half: Half, arguments: list[Any]) -> Any:
+        """Runs a half of a graph.
+
+        Args:
+            number: Of the graph.
+            is_backward: Whether it is the backward.
+            outputs: How many results of the forward are not saved for the backward.
+            half: What runs.
+            arguments: Of the half, which empties the list.
+        """
+        if self._is_paused:
+            return half(arguments)
+        self._waiting.append(Counter(one.graph for one in self._calls))
+        self._order.append((number, is_backward))
+        inputs = set() if is_backward else {one.untyped_storage().data_ptr() for one in _tensors(arguments)}
+        self._mark()
+        results = half(arguments)
+        self._mark()
+        if is_backward:
+            self._finish(number)
+        else:
+            own = (one.untyped_storage() for one in _tensors(results[outputs:]))
+            self._calls.append(_Call(number, [StorageWeakRef(one) for one in own if one.data_ptr() not in inputs]))
+        return results
+
+    def _mark(self) -> None:
+        if self._marks is not None:
+            self._marks.mark()
+
+    def _finish(self, number: int) -> None:
+        """Takes the last call of a graph from those that wait. After the last one of all nothing is measured any more:
+        nobody knows when the next step comes."""
+        waiting = [place for place, one in enumerate(self._calls) if one.graph == number]
+        if waiting:
+            del self._calls[waiting[-1]]
+        if not self._calls and self._marks is not None:
+            self._measured, self._marks = self._marks, None
+
+    def _end(self) -> None:
+        """Ends a step; the next one may be measured."""
+        order, waiting, external = tuple(self._order), self._waiting, self._external
+        disturbed, measured = self._is_disturbed, self._measured
+        self._order, self._waiting, self._external, self._calls = [], [], {}, []
+        self._is_disturbed, self._measured, self._marks = False, None, None
+        try:
+            if not self._is_several(order):
+                return
+            if measured is not None and not disturbed:
+                self._note(order, waiting, sum(external.values()), measured)
+            known = self._known.get(order)
+            if (known is None and len(self._known) < _ORDERS) or (known is not None and not known.is_settled):
+                self._marks = Marks(self._device())
+        except Exception as error:  # Training goes on whatever fails here.
+            if self._settings.strict:
+                raise
+            self._is_paused = True
+            _log.warning("the budget of a step of %d graphs is not divided: %s", len(self._graphs), error)
+
+    def _is_several(self, order: Order) -> bool:
+        """Whether more than one graph runs in a step, or one several times, and all have plans."""
+        graphs = {graph for graph, _ in order}
+        if any(self._graphs[graph].plannable is None or self._graphs[graph].report.fallback for graph in graphs):
+            return False
+        return sum(not is_backward for _, is_backward in order) > 1
+
+    def _device(self) -> str:
+        places = (one.plannable.device for one in self._graphs if one.plannable is not None)
+        return next((one for one in places if one != "cpu"), "cpu")
+
+    def _note(
+        self, order: Order, waiting: Sequence[Counter[int]], external: int, marks: Marks
+    ) -> None:
+        """Takes in a measured step, and divides the budget anew."""
+        for graph, _ in order:
+            if graph not in self._menus:
+                plannable = self._graphs[graph].plannable
+                assert plannable is not None
+                self._menus[graph] = options(plannable, self._settings.search)
+                self._choice[graph] = plannable.option(plannable.plan)
+        before = self._known.get(order)
+        calls = Counter(graph for graph, is_backward in order if not is_backward)
+        live, peaks = marks.found()
+        most = max(peaks) if marks.has_peaks else None
+        known = _Known(_moments(order, waiting, live, peaks, self._choice), external, calls, most)
+        known.rounds = 1 if before is None else before.rounds + 1
+        self._known[order] = known
+        moments = [moment for one in self._known.values() for moment in one.moments]
+        external = max(one.external for one in self._known.values())
+        limit = self._limit(moments, external)
+        chosen = {graph: self._choice[graph] for graph in self._menus}
+        if known.rounds <= _ROUNDS and (peak(moments, chosen) > limit or known.rounds == 1):
+            calls = sum((one.calls for one in self._known.values()), Counter())
+            chosen = choose(moments, self._menus, calls, limit)
+        changed = [graph for graph, one in chosen.items() if one.plan["steps"] != self._choice[graph].plan["steps"]]
+        for graph in changed:
+            self._graphs[graph].take(chosen[graph])
+        self._choice |= chosen
+        known.is_settled = not changed
+        self._report(moments, external, limit)
+
+    def _limit(self, moments: Sequence[Moment], external: int) -> int:
+        """Bytes above parameters and inputs that a step may take; 0 for as little as possible."""
+        baseline = peak(moments, {graph: menu[0] for graph, menu in self._menus.items()})
+        limit = self._settings.budget.of_candidates(external, baseline)
+        return max(0, limit - objects_around(limit, self._ops())) if self._settings.budget.total else limit
+
+    def _ops(self) -> int:
+        return sum(self._graphs[graph].report.ops for graph in self._menus)
+
+    def _report(self, moments: Sequence[Moment], external: int, limit: int) -> None:
+        """Says in the report of each graph what the step takes."""
+        most = peak(moments, self._choice)
+        objects = objects_around(most, self._ops())
+        first = {graph: menu[0] for graph, menu in self._menus.items()}
+        baseline = peak(moments, first)
+        seen = [one.measured for one in self._known.values() if one.measured is not None]
+        measured = max(seen) if seen and self._settled() else None
+        for graph in self._menus:
+            report, option = self._graphs[graph].report, self._choice[graph]
+            report.graphs = len(self._menus)
+            report.external_bytes = external
+            report.baseline_bytes = external + baseline
+            report.promised_bytes = external + max(most, measured or 0) + objects
+            report.measured_bytes = None if measured is None else external + measured
+            report.saved_bytes = option.takes.saved + sum(option.takes.shown.values())
+            report.recomputes = option.recomputes
+            report.overhead = option.duration / max(1, first[graph].duration) - 1
+            report.notes = [one for one in report.notes if "budget" not in one]
+            if 0 < limit < most:
+                report.notes.append(f"no plans keep the budget of the step, {external + limit} bytes, with those of others")
+        if 0 < limit < most and self._settled():
+            _log.warning("a step of %d graphs takes %d bytes, not %d", len(self._menus), external + most, external + limit)
+
+    def _settled(self) -> bool:
+        return all(one.is_settled for one in self._known.values())
+
+
+def _moments(
+    order: Order,
+    waiting: Sequence[Counter[int]],
+    live: Sequence[int],
+    peaks: Sequence[int],
+    choice: dict[int, Option],
+) -> list[Moment]:
+    """The moments of a measured step.
+
+    Args:
+        order: Its halves.
+        waiting: For each half, the calls whose forward had run.
+        live: Bytes at the beginning, before the first half, after it, and so on.
+        peaks: Most bytes after each of these, up to the next one.
+        choice: The plans that ran.
+    """
+    found = []
+    for index, (graph, is_backward) in enumerate(order):
+        calls = {one: number for one, number in waiting[index].items() if number > 0}
+        shown = {one: tuple(choice[one].takes.shown) for one in calls}
+        saved = sum(number * choice[one].takes.saved for one, number in calls.items())
+        found.append(Moment(live[1 + 2 * index] - saved, calls, shown, graph, is_backward))
+        # What runs before the half.
+        found.append(Moment(peaks[2 * index] - saved, calls, shown))
+    return found
+
+
+def _tensors(values: Sequence[Any]) -> list[torch.Tensor]:
+    return [one for one in values if isinstance(one, torch.Tensor)]
+
+
+def _stays(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is a parameter."""
+    return isinstance(tensor, torch.nn.Parameter)
