@@ -162,6 +162,22 @@ class TrainingGraph:
         storage = self.document["storages"][self.document["tensors"][tensor]["storage"]]
         return bool(storage["role"] != "transient")
 
+    @property
+    def device(self) -> str:
+        """`"cuda"` where a value lies there, else `"cpu"`."""
+        kinds = {value.device.type for node in self.graph.nodes for _, value in results(node)}
+        return "cuda" if "cuda" in kinds else "cpu"
+
+    def bytes_of(self, nodes: Iterable[fx.Node]) -> int:
+        """Bytes of what nodes compute, each memory once."""
+        own = {
+            self.storage_key(value): storage_bytes(value)
+            for node in nodes
+            if node.op != "placeholder"
+            for _, value in results(node)
+        }
+        return sum(own.values())
+
     def storage_key(self, value: torch.Tensor) -> int:
         """A number for the memory of a traced value."""
         return self._storages.key(value)

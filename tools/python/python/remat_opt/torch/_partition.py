@@ -6,10 +6,11 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+import torch
 from torch import fx
 from torch._functorch import partitioners as stock
 from torch.utils import _pytree as pytree
@@ -20,16 +21,16 @@ from . import _cache
 from ._budget import Budget, Memory, objects_around, parse
 from ._candidates import Candidates, Source
 from ._dropout import split_dropout
-from ._effects import allow, is_getitem, names_of, refuse_unsupported, results
+from ._effects import allow, is_getitem, names_of, refuse_unsupported
 from ._emit import emit, original
+from ._fit import resolved
 from ._graph import TrainingGraph
 from ._measure import Costs, channels_last_workspace, measure
-from ._peak import has_meter
-from ._plans import Search, plan_within
+from ._peak import free_bytes, has_meter
+from ._plans import Search, longest_of, plan_within
 from ._predict import Workspace
 from ._report import Report, record
 from ._split import Halves, Joint, Split, clean, remove_tags, saved_nodes, stock_halves
-from ._storages import storage_bytes
 from ._versions import PartitionerBase
 
 _log = logging.getLogger("remat_opt")
@@ -70,6 +71,8 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
     def __init__(self, settings: Settings, inner: str, split: Split | None = None) -> None:
         self.settings = settings
         self.inner = inner
+        self.budget = settings.budget
+        """That of the last graph: in bytes, where what is free decides."""
         self.split = split
         """The split of the last graph; one that is given is the only one that is looked at."""
         self.last: Report | None = None
@@ -84,11 +87,13 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         empty = dict.fromkeys(("split", "last", "candidates", "code"))
-        return {"settings": self.settings, "inner": self.inner, "limit": 0, "_is_given": False, **empty}
+        return {"settings": self.settings, "inner": self.inner, "limit": 0, "_is_given": False, **empty} | {"budget": self.settings.budget}
 
     def uuid(self) -> str:
         """What the results depend on besides the graph; part of the key of Inductor's caches."""
         options = "" if self.settings.is_owned else json.dumps(asdict(self.settings), sort_keys=True)
+        if self.settings.budget.is_free:
+            options += f" {free_bytes('cuda' if torch.cuda.is_available() else 'cpu')}"
         return hashlib.sha256(f"remat-opt {_native.VERSION} {self.inner} {options}".encode()).hexdigest()
 
     def again(self, split: Split | None = None) -> Partitioner:
@@ -97,7 +102,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         Args:
             split: What to take, instead of what is expected to be the best.
         """
-        partitioner = Partitioner(self.settings, self.inner, split)
+        partitioner = Partitioner(replace(self.settings, budget=self.budget), self.inner, split)
         partitioner.candidates = self.candidates
         return partitioner
 
@@ -135,7 +140,9 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         graph = TrainingGraph(gm.graph, joint.backward, costs.by_node, cut=joint.cut, name="torch")
         report.ops = len(graph.document["ops"]) - 1
         report.external_bytes = graph.external_bytes
-        report.budget_bytes = self.settings.budget.total
+        gradients = graph.bytes_of(one for one in joint.backward if isinstance(one, fx.Node))
+        self.budget = resolved(self.settings.budget, graph.device, graph.external_bytes, gradients)
+        report.budget_bytes = self.budget.total
         if self.settings.form == "split":
             return self._choose(joint, joint_inputs, keywords, graph, costs, workspace, report)
         plan = self._plan(graph, report)
@@ -143,7 +150,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         emitted = emit(graph, plan)
         outputs = joint.outputs(emitted)
         saved = saved_nodes(emitted, outputs[len(joint.cut.outputs) :])
-        report.saved_bytes = _bytes(graph, saved)
+        report.saved_bytes = graph.bytes_of(saved)
         return joint.extract(emitted, outputs, saved, keywords.get("static_lifetime_input_indices"))
 
     def _choose(
@@ -159,12 +166,13 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         """The best of several splits."""
         durations = {node.name: cost.duration for node, cost in costs.by_node.items()}
         source = Source(joint, graph, joint_inputs, keywords, durations, workspace)
-        environment = [(device := _device(joint.gm.graph)), has_meter(device), self.settings.options]
+        environment = [(device := graph.device), has_meter(device), self.settings.options]
         known = self.candidates
         if known is None or known.graph != joint.key():
             known = self.candidates = Candidates(source, self.settings.search, environment)
-            known.allow(self.settings.is_checked)
-        self.limit = self.settings.budget.of_candidates(graph.external_bytes, known.baseline)
+            once = sum(durations.values())
+            known.allow(self.settings.is_checked, longest_of(once) if self.budget.is_auto else None)
+        self.limit = self.budget.of_candidates(graph.external_bytes, known.baseline)
         if not self._is_given:
             self.split = known.choose(self.limit, source.predict)
         assert self.split is not None
@@ -183,11 +191,11 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         report.recomputes = len(calls) - len(set(calls))
         given = pytree.arg_tree_leaves(*next(iter(halves[0].graph.find_nodes(op="output"))).args)
         saved = [one for one in given[len(joint.cut.outputs) :] if isinstance(one, fx.Node)]
-        report.saved_bytes = _bytes(graph, saved)
+        report.saved_bytes = graph.bytes_of(saved)
         return halves
 
     def _plan(self, graph: TrainingGraph, report: Report) -> Plan:
-        budget = self.settings.budget.of_plan(graph.external_bytes)
+        budget = self.budget.of_plan(graph.external_bytes)
         if isinstance(budget, int):
             budget = max(1, budget - objects_around(budget, report.ops))
         plan, is_kept = plan_within(graph, budget, self.settings.search)
@@ -201,7 +209,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
             _log.warning(
                 "graph %s: no plan keeps %s bytes, the lowest peak found is %d bytes",
                 report.graph,
-                self.settings.budget.total or budget,
+                self.budget.total or budget,
                 report.promised_bytes,
             )
         return plan
@@ -249,23 +257,8 @@ def _fit_to_inductor(costs: Costs, graph: fx.Graph) -> Workspace:
     return Workspace(plain, {node.name: size for node, size in channels_last.items()})
 
 
-def _bytes(graph: TrainingGraph, saved: Iterable[fx.Node]) -> int:
-    """Bytes of saved nodes, inputs not counted, each memory once."""
-    own = {
-        graph.storage_key(value): storage_bytes(value)
-        for node in saved
-        if node.op != "placeholder"
-        for _, value in results(node)
-    }
-    return sum(own.values())
-
-
 def _is_call(node: fx.Node) -> bool:
     return node.op == "call_function" and not is_getitem(node)
-
-
-def _device(graph: fx.Graph) -> str:
-    return "cuda" if any(value.device.type == "cuda" for node in graph.nodes for _, value in results(node)) else "cpu"
 
 
 def graph_name() -> str:

@@ -20,6 +20,7 @@ from ._check import Gradients
 from ._eager import Eager
 from ._effects import names_of
 from ._emit import drop_unused, emit
+from ._fit import resolved
 from ._optimizer import Updates
 from ._plans import Search, plan_within
 from ._refusals import refuse_lost
@@ -300,12 +301,14 @@ class TrainStep:
             clip_grad_norm=self._clip_grad_norm,
             recomputable=self._recomputable,
         )
-        budget = self._budget.of_plan(step.source.external_bytes)
+        gradients = step.source.bytes_of(step.traced.gradients[name] for name in step.gradients)
+        asked = resolved(self._budget, step.source.device, step.source.external_bytes, gradients)
+        budget = asked.of_plan(step.source.external_bytes)
         if isinstance(budget, int):
             budget = max(1, budget - objects_around(budget, len(step.source.nodes)))
         plan, keeps = plan_within(step.source, budget, self._search)
         module = _module(step, plan, step.outputs)
-        report = _report(step, plan, self._budget, keeps)
+        report = _report(step, plan, asked, keeps)
         report.seconds = time.perf_counter() - start
         if not keeps:
             warnings.warn(report.notes[-1], stacklevel=4)
