@@ -4,7 +4,9 @@ import models
 import pytest
 import torch
 from remat_opt import UsageError
-from remat_opt.torch import TrainStep, _budget, _fit, backend, partitioner
+from remat_opt.torch import TrainStep, _budget, _candidates, _fit, backend, partitioner
+from remat_opt.torch._plans import longest_of
+from remat_opt.torch._split import Split
 
 @pytest.mark.parametrize(
     ("memory", "total"),
@@ -167,3 +169,21 @@ def test_auto_is_the_lowest_peak_for_little_time():
     assert auto.overhead <= 0.05
     if share.overhead <= 0.05:
         assert auto.promised_bytes <= share.promised_bytes
+
+
+@pytest.mark.parametrize(
+    ("ordered", "longest", "left"),
+    [(True, None, "abcd"), (False, None, "abd"), (True, 105, "abc"), (False, 105, "ab"), (True, 99, "a"), (False, 99, "a")],
+)
+def test_auto_leaves_splits_that_take_little_time(ordered, longest, left):
+    known = object.__new__(_candidates.Candidates)
+    given = {"a": (100, ()), "b": (104, ()), "c": (105, ("one", "two")), "d": (106, ())}
+    known.splits = [Split(name, (name,), steps, duration) for name, (duration, steps) in given.items()]
+    known.allow(ordered, longest)
+    assert "".join(one.name for one in known.splits) == left
+
+
+def test_auto_allows_a_twentieth_of_the_time():
+    assert [longest_of(once) for once in (0, 19, 20, 1_000_000)] == [0, 19, 21, 1_050_000]
+    # Of the lowest peak, as for "min".
+    assert _budget.parse("auto").of_candidates(1000, 5000) == _budget.parse("min").of_candidates(1000, 5000) == 0

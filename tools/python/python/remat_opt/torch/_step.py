@@ -91,7 +91,7 @@ class TrainStep:
             args: As those to come. Arguments of other shapes, or a model in another mode, are planned when they come.
             memory: What the step may take at most, in bytes: parameters, buffers, state and arguments included
                 (`2 << 30`, `"2GiB"`); a share of what the step takes besides these without recomputation (`"60%"`,
-                `0.6`); or `"min"`.
+                `0.6`); or `"auto"`, `"fit"` or `"min"`, as of `backend`.
             optimizer: `SGD`, `Adam`, `AdamW`, `RMSprop` or `Adagrad` of PyTorch, in any configuration but fused,
                 capturable and differentiable ones. Options may change between steps, as by a scheduler.
             clip_grad_norm: What the norm of all gradients is clipped to before the update, as by
