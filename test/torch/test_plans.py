@@ -15,7 +15,8 @@ class Found(dict):
     """A plan as far as it counts here."""
 
     def __init__(self, peak, duration):
-        super().__init__(steps=[], baseline_peak_bytes=BASELINE, peak=peak, duration=duration)
+        baseline = {"baseline_peak_bytes": BASELINE, "baseline_duration": 100}
+        super().__init__(steps=[], peak=peak, duration=duration, **baseline)
 
     peak_bytes = property(lambda self: self["peak"])
     duration = property(lambda self: self["duration"])
@@ -89,3 +90,26 @@ def test_the_lowest_peak_of_a_large_graph_is_looked_for_under_budgets_too(monkey
     with pytest.raises(LimitError):
         searched(monkeypatch, {})
         plan_within(graph("f"), "50%", Search())
+
+
+def test_auto_is_the_lowest_peak_that_is_known_within_its_time(monkeypatch, _cache_is_there):
+    searched(monkeypatch, {"60%": (590, 105), "50%": (490, 106), "auto": (700, 103), "min": (300, 150)})
+    assert plan_within(graph("e"), "auto", Search())[0].peak_bytes == 700
+    for budget in ("60%", "50%", "min"):
+        plan_within(graph("e"), budget, Search())
+    plan, keeps = plan_within(graph("e"), "auto", Search())
+    assert keeps
+    assert plan.peak_bytes == (590 if _cache_is_there else 700)
+
+
+def test_auto_of_a_large_graph_is_looked_for_under_budgets_too(monkeypatch):
+    asked = searched(monkeypatch, {"auto": (800, 102), 680: (670, 104), 569: (500, 110), 425: (400, 104)})
+    plan, keeps = plan_within(graph("f", 5000), "auto", Search())
+    assert (plan.peak_bytes, keeps) == (670, True)
+    # What takes too long is no step to lower ones.
+    assert asked == ["auto", 680, 569]
+
+
+def test_auto_gives_what_there_is_where_nothing_is_quick(monkeypatch):
+    searched(monkeypatch, {"auto": (800, 120)})
+    assert plan_within(graph("g"), "auto", Search())[0].peak_bytes == 800

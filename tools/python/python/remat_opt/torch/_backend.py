@@ -59,7 +59,8 @@ def backend(
 
     Args:
         memory: The total: bytes (`2 << 30`, `"2GiB"`), or a share (`"60%"`, `0.6`) of what the step takes above
-            parameters and inputs without recomputation, or `"min"`.
+            parameters and inputs without recomputation; or `"auto"`, the lowest peak that costs 5 % of time at most;
+            or `"fit"`, what is free on the device when a graph is compiled; or `"min"`.
         inner: What runs the two graphs. `"aot_eager"` runs them op by op, in exactly the order of the plan: the bits of
             the model as it is, and the promised peak. `"inductor"` generates code; it is faster, fuses and reorders,
             so the peak of several ways to split the graph is predicted, and the fastest that should fit is compiled and
@@ -177,7 +178,7 @@ class Backend:
         return Sizes(
             copy_of(gm),
             example_inputs,
-            lambda graph, inputs: Compiled(owner, graph, inputs, is_part),
+            lambda graph, inputs, name: Compiled(owner, graph, inputs, is_part, name),
             owner.reports,
             name=graph_name(),
             inner=owner.inner.name,
@@ -215,7 +216,8 @@ def _cut(gm: fx.GraphModule) -> str | None:
     reason = getattr(gm, "compile_subgraph_reason", None)
     if reason is not None and reason.graph_break:
         text = "".join(str(reason.reason).strip().splitlines()[:1])
-        return f"Dynamo cuts the model into several graphs ({text})"
+        place = next((f", at {one.filename}:{one.lineno}" for one in reversed(reason.user_stack or ())), "")
+        return f"Dynamo cuts the model into several graphs ({text}{place})"
     return "Dynamo cuts the model into several graphs, of which it is a later one" if is_resumed() else None
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
+from .._command import share
 from ..errors import UsageError
 
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kKMGT])(i?))?B?\s*")
-_POWERS = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
+_SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
+_POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
+_SHARE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*%")
+_PART = re.compile(r"\d*\.\d*")
+_FORMS = 'bytes (`"2GiB"`, `2 << 30`), a share (`"60%"`, `0.6`), `"auto"`, `"fit"` or `"min"`'
+_LARGEST = (1 << 63) - 1
 
 _OBJECTS = 64 << 10
 _OBJECTS_SHARE = 500
@@ -16,18 +22,28 @@ _OBJECT = 96
 """Bytes of objects for each op of a graph: a live tensor takes 320 to 500, and a part of the results lives at once."""
 
 Memory = int | float | str
-"""Bytes (`2 << 30`, `"2GiB"`, `"1.5GB"`), a share (`0.6`, `"60%"`), or `"min"`."""
+"""Bytes (`2 << 30`, `"2GiB"`, `"1.5GB"`), a share (`0.6`, `"0.6"`, `"60%"`), `"auto"`, `"fit"` or `"min"`."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A budget of a training step: bytes of all that it holds, or a share of what the plan without recomputation takes
-    besides parameters and inputs."""
+    """A budget of a training step: bytes of all that it holds, a share of what the plan without recomputation takes
+    besides parameters and inputs, or what is free when the step is planned."""
 
     total: int | None
     """Bytes, parameters and inputs among them."""
     share: str | None
-    """What the solver takes as it is: `"60%"`, `"min"`."""
+    """What the solver takes as it is: `"60%"`, `"auto"`, `"min"`. With neither, what is free."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it is what is free, which `_fit.resolved` finds out."""
+        return self.total is None and self.share is None
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether it is the lowest peak that costs little time."""
+        return self.share == "auto"
 
     def of_plan(self, external: int) -> int | str:
         """What the plan may take.
@@ -50,36 +66,73 @@ class Budget:
         if self.total is not None:
             return max(1, self.total - external)
         assert self.share is not None
-        return 0 if self.share == "min" else int(baseline * float(self.share[:-1]) / 100)
+        return int(baseline * float(self.share[:-1]) / 100) if self.share.endswith("%") else 0
 
 
 def parse(memory: Memory) -> Budget:
     """Reads what `memory=` says.
 
     Raises:
-        UsageError: It is no size, no share and not `"min"`.
+        UsageError: It is none of what `Memory` names; the message says what to write.
     """
     if isinstance(memory, bool) or not isinstance(memory, (int, float, str)):
-        raise UsageError(f"memory is a number of bytes, a text or a share, not {type(memory).__name__}")
+        raise UsageError(f"memory is {_FORMS}, not of type {type(memory).__name__}")
     if isinstance(memory, int):
-        if memory <= 0:
-            raise UsageError(f"memory has to be positive, not {memory}")
-        return Budget(memory, None)
+        return _total(memory, memory)
     if isinstance(memory, float):
-        return parse(f"{100 * memory:.4f}%")
-    if memory == "min":
-        return Budget(None, "min")
-    if match := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", memory):
-        if not 0 < float(match[1]) <= 100:
-            raise UsageError(f"a share of memory lies above 0 % and at 100 % at most, not at {memory}")
-        return Budget(None, f"{match[1]}%")
-    match = _SIZE.fullmatch(memory)
+        return _share(memory, memory)
+    text = memory.strip()
+    word = text.lower()
+    if word == "fit":
+        return Budget(None, None)
+    if word in ("auto", "min"):
+        return Budget(None, word)
+    if match := _SHARE.fullmatch(text):
+        return _share(float(match[1]) / 100, memory)
+    match = _SIZE.fullmatch(text)
     if match is None:
-        raise UsageError(f"memory is a size (`2GiB`), a share (`60%`) or `min`, not {memory!r}")
+        raise UsageError(f"memory={memory!r} is no budget: write {_FORMS}{_hint(word)}")
+    if _PART.fullmatch(text):
+        # As a number of the configuration files that give texts only.
+        return _share(float(text), memory)
     whole, _, part = match[1].partition(".")
-    factor = (1024 if match[3] else 1000) ** _POWERS[match[2]] if match[2] else 1
-    total = int(whole + part) * factor // 10 ** len(part)
-    return parse(total)
+    factor = (1024 if match[3] else 1000) ** _POWERS[match[2].lower()] if match[2] else 1
+    return _total(int(whole + part) * factor // 10 ** len(part), memory)
+
+
+def _total(total: int, memory: Memory) -> Budget:
+    if total <= 0:
+        raise UsageError(f'memory={memory!r} leaves no room: write `"min"` for the lowest peak that is found')
+    if total > _LARGEST:
+        raise UsageError(f'memory={memory!r} is more than any device has: write `"100%"` for no recomputation')
+    return Budget(total, None)
+
+
+def _share(part: float, memory: Memory) -> Budget:
+    """A share, exact to a millionth.
+
+    Args:
+        part: Of 1.
+        memory: What was given, for errors.
+    """
+    text = share(part) if math.isfinite(part) else ""
+    if not text or part > 1:
+        hint = f'; a size has a unit (`"{part:g}GB"`), a number of bytes has no point' if 1 < part < 1000 else ""
+        raise UsageError(f"memory={memory!r} is a share above 100 %: write `1.0` for no recomputation{hint}")
+    if part < 0 or text == "0%":
+        raise UsageError(f'memory={memory!r} leaves no room: write `"min"` for the lowest peak that is found')
+    return Budget(None, text)
+
+
+def _hint(word: str) -> str:
+    """What may have been meant."""
+    if word == "none":
+        return '; without recomputation, a step takes `"100%"`'
+    if word.startswith("-"):
+        return "; it cannot be negative"
+    if re.fullmatch(r"[kmgt]i?b?", word):
+        return "; the number before the unit is missing"
+    return ""
 
 
 def objects_around(peak: int, ops: int) -> int:

@@ -94,9 +94,16 @@ class Candidates:
         self._answers: list[tuple[int, str]] = [(limit, key) for limit, key in known.get("answers", [])]
         """For budgets that were kept, the budget and the key of the split."""
 
-    def allow(self, ordered: bool) -> None:
-        """Leaves out splits with an order of their own, unless they are allowed."""
-        self.splits = [one for one in self.splits if ordered or not one.steps]
+    def allow(self, ordered: bool, longest: int | None) -> None:
+        """Leaves out splits that are not allowed.
+
+        Args:
+            ordered: Whether those with an order of their own are.
+            longest: What a split may take in time, in nanoseconds; where all take longer, the fastest is left.
+        """
+        allowed = [one for one in self.splits if ordered or not one.steps]
+        short = [one for one in allowed if longest is None or one.duration <= longest]
+        self.splits = short or allowed[:1]
 
     def choose(self, limit: int, predict: Callable[[Split], int]) -> Split:
         """The fastest split that is expected to stay within a limit; where there is none, that with the lowest expected

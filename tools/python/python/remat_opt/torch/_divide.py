@@ -12,12 +12,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from torch import fx
+
 from ._emit import emit
 from ._graph import CUT, TrainingGraph
 from ._live import Footprint, Workspace, footprint
 from ._plans import Search, found_within
 from ._split import Halves, Joint
-from ._storages import device_of
 
 _TARGETS = ((1.0, 0.6), (1.0, 0.35), (0.5, 1.0), (0.5, 0.5), (0.2, 1.0), (0.2, 0.4), (0.05, 1.0), (0.05, 0.3))
 """What plans of one graph are looked for: shares of what it saves, and of its peak, without recomputation."""
@@ -37,10 +38,9 @@ class Plannable:
     plan: Mapping[str, Any]
     """The one that runs."""
 
-    @property
-    def device(self) -> str:
-        """`"cpu"`, or a CUDA device such as `"cuda:1"`."""
-        return device_of(self.graph.graph)
+    def gradient_bytes(self) -> int:
+        """Bytes of what the backward returns."""
+        return self.graph.bytes_of(one for one in self.joint.backward if isinstance(one, fx.Node))
 
     def halves(self, plan: Mapping[str, Any]) -> Halves:
         """Forward and backward of a plan."""
@@ -130,8 +130,22 @@ def peak(moments: Sequence[Moment], choice: Mapping[int, Option]) -> int:
     return max((one.peak(choice) for one in moments), default=0)
 
 
+def duration(choice: Mapping[int, Option], calls: Mapping[int, int]) -> int:
+    """Nanoseconds of a step with a plan for each graph.
+
+    Args:
+        choice: The plans.
+        calls: How often each graph runs in a step.
+    """
+    return sum(calls.get(graph, 1) * one.duration for graph, one in choice.items())
+
+
 def choose(
-    moments: Sequence[Moment], menus: Mapping[int, Sequence[Option]], calls: Mapping[int, int], limit: int
+    moments: Sequence[Moment],
+    menus: Mapping[int, Sequence[Option]],
+    calls: Mapping[int, int],
+    limit: int,
+    longest: int | None = None,
 ) -> dict[int, Option]:
     """A plan for each graph: the shortest choice that keeps a limit, or that with the lowest peak where none is found.
 
@@ -143,13 +157,13 @@ def choose(
         menus: The plans of each graph.
         calls: How often each graph runs in a step.
         limit: Bytes above what a step begins with.
+        longest: What the step may take in time, in nanoseconds: the lowest peak within it is asked for, whatever the limit.
     """
     graphs = sorted(menus)
 
     def rank(choice: Mapping[int, Option]) -> tuple[int, int]:
-        most = peak(moments, choice)
-        duration = sum(calls.get(graph, 1) * one.duration for graph, one in choice.items())
-        return (max(0, most - limit), duration)
+        most, time = peak(moments, choice), duration(choice, calls)
+        return (max(0, most - limit), time) if longest is None else (max(0, time - longest), most)
 
     number = 1
     for graph in graphs:

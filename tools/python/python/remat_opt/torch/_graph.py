@@ -43,7 +43,7 @@ from ._effects import (
     results,
     written,
 )
-from ._storages import Storages, storage_bytes
+from ._storages import Storages, device_of, storage_bytes
 
 CUT = "__cut__"
 """Name of the op between forward and backward."""
@@ -169,6 +169,21 @@ class TrainingGraph:
             return False
         storage = self.document["storages"][self.document["tensors"][tensor]["storage"]]
         return bool(storage["role"] != "transient")
+
+    @property
+    def device(self) -> str:
+        """The CUDA device of its values, such as `"cuda:1"`, or `"cpu"`."""
+        return device_of(self.graph)
+
+    def bytes_of(self, nodes: Iterable[fx.Node]) -> int:
+        """Bytes of what nodes compute, each memory once."""
+        own = {
+            self.storage_key(value): storage_bytes(value)
+            for node in nodes
+            if node.op != "placeholder"
+            for _, value in results(node)
+        }
+        return sum(own.values())
 
     def storage_key(self, value: torch.Tensor) -> int:
         """A number for the memory of a traced value."""

@@ -6,10 +6,11 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+import torch
 from torch import fx
 from torch._functorch import partitioners as stock
 from torch.utils import _pytree as pytree
@@ -21,16 +22,16 @@ from ._budget import Budget, Memory, objects_around, parse
 from ._candidates import Candidates, Source
 from ._divide import Plannable
 from ._dropout import split_dropout
-from ._effects import allow, is_getitem, names_of, refuse_unsupported, results
+from ._effects import allow, is_getitem, names_of, refuse_unsupported
 from ._emit import emit, original
+from ._fit import resolved
 from ._graph import TrainingGraph
 from ._live import Workspace
 from ._measure import Costs, channels_last_workspace, measure
-from ._peak import has_meter
-from ._plans import Search, plan_within
+from ._peak import free_bytes, has_meter
+from ._plans import Search, longest_of, plan_within
 from ._report import Report, record
 from ._split import Halves, Joint, Split, clean, remove_tags, saved_nodes, stock_halves
-from ._storages import device_of, storage_bytes
 from ._versions import PartitionerBase
 
 _log = logging.getLogger("remat_opt")
@@ -74,9 +75,14 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         inner: str,
         split: Split | None = None,
         given: tuple[Mapping[str, Any], Report] | None = None,
+        name: str | None = None,
     ) -> None:
         self.settings = settings
         self.inner = inner
+        self.budget = settings.budget
+        """That of the last graph: in bytes, where what is free decides."""
+        self.name = name
+        """Of the graph, in reports; that which Dynamo gives to it, without one."""
         self.given = given
         """Of `exact`: the plan that is obeyed instead of one within the budget, and the report of it."""
         self.plannable: Plannable | None = None
@@ -94,12 +100,14 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         self._is_given = split is not None
 
     def __getstate__(self) -> dict[str, Any]:
-        empty = dict.fromkeys(("split", "last", "candidates", "code", "given", "plannable"))
-        return {"settings": self.settings, "inner": self.inner, "limit": 0, "_is_given": False, **empty}
+        own = {"settings": self.settings, "inner": self.inner, "budget": self.settings.budget, "limit": 0, "_is_given": False}
+        return own | dict.fromkeys(("split", "last", "candidates", "code", "given", "plannable", "name"))
 
     def uuid(self) -> str:
         """What the results depend on besides the graph; part of the key of Inductor's caches."""
         options = "" if self.settings.is_owned else json.dumps(asdict(self.settings), sort_keys=True)
+        if self.settings.budget.is_free:
+            options += f" {free_bytes('cuda' if torch.cuda.is_available() else 'cpu')}"
         return hashlib.sha256(f"remat-opt {_native.VERSION} {self.inner} {options}".encode()).hexdigest()
 
     def again(self, split: Split | None = None) -> Partitioner:
@@ -108,7 +116,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         Args:
             split: What to take, instead of what is expected to be the best.
         """
-        partitioner = Partitioner(self.settings, self.inner, split)
+        partitioner = Partitioner(replace(self.settings, budget=self.budget), self.inner, split)
         partitioner.candidates = self.candidates
         return partitioner
 
@@ -116,7 +124,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         self, gm: fx.GraphModule, joint_inputs: Sequence[object], **keywords: Any
     ) -> Halves:
         """Forward and backward of a joint graph."""
-        report = self.last = record(Report(inner=self.inner, graph=graph_name(), rounds=1)) if self.given is None else self.given[1]
+        report = self.last = self._fresh_report() if self.given is None else self.given[1]
         start = time.perf_counter()
         try:
             return self._split(gm, joint_inputs, keywords, report)
@@ -130,6 +138,9 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
             return stock_halves(gm, joint_inputs, keywords)
         finally:
             report.seconds = time.perf_counter() - start
+
+    def _fresh_report(self) -> Report:
+        return record(Report(inner=self.inner, graph=self.name or graph_name(), rounds=1))
 
     def _split(
         self, gm: fx.GraphModule, joint_inputs: Sequence[object], keywords: dict[str, Any], report: Report
@@ -146,10 +157,12 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         if self.settings.form == "split":
             workspace = _fit_to_inductor(costs, gm.graph)
         graph = TrainingGraph(gm.graph, joint.backward, costs.by_node, cut=joint.cut, name="torch")
+        gradients = graph.bytes_of(one for one in joint.backward if isinstance(one, fx.Node))
+        self.budget = resolved(self.settings.budget, graph.device, graph.external_bytes, gradients)
         if self.given is None:
             report.ops = len(graph.document["ops"]) - 1
             report.external_bytes = graph.external_bytes
-            report.budget_bytes = self.settings.budget.total
+            report.budget_bytes = self.budget.total
         if self.settings.form == "split":
             return self._choose(joint, joint_inputs, keywords, graph, costs, workspace, report)
         plain = {node.name: cost.workspace for node, cost in costs.by_node.items() if cost.workspace}
@@ -160,7 +173,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         emitted = emit(graph, plan)
         outputs = joint.outputs(emitted)
         saved = saved_nodes(emitted, outputs[len(joint.cut.outputs) :])
-        report.saved_bytes = _bytes(graph, saved)
+        report.saved_bytes = graph.bytes_of(saved)
         return joint.extract(emitted, outputs, saved, keywords.get("static_lifetime_input_indices"))
 
     def _choose(
@@ -176,12 +189,13 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         """The best of several splits."""
         durations = {node.name: cost.duration for node, cost in costs.by_node.items()}
         source = Source(joint, graph, joint_inputs, keywords, durations, workspace)
-        environment = [(device := device_of(joint.gm.graph)), has_meter(device), self.settings.options]
+        environment = [(device := graph.device), has_meter(device), self.settings.options]
         known = self.candidates
         if known is None or known.graph != joint.key():
             known = self.candidates = Candidates(source, self.settings.search, environment)
-            known.allow(self.settings.is_checked)
-        self.limit = self.settings.budget.of_candidates(graph.external_bytes, known.baseline)
+            once = sum(durations.values())
+            known.allow(self.settings.is_checked, longest_of(once) if self.budget.is_auto else None)
+        self.limit = self.budget.of_candidates(graph.external_bytes, known.baseline)
         if not self._is_given:
             self.split = known.choose(self.limit, source.predict)
         assert self.split is not None
@@ -200,11 +214,11 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         report.recomputes = len(calls) - len(set(calls))
         given = pytree.arg_tree_leaves(*next(iter(halves[0].graph.find_nodes(op="output"))).args)
         saved = [one for one in given[len(joint.cut.outputs) :] if isinstance(one, fx.Node)]
-        report.saved_bytes = _bytes(graph, saved)
+        report.saved_bytes = graph.bytes_of(saved)
         return halves
 
     def _plan(self, graph: TrainingGraph, report: Report) -> Plan:
-        budget = self.settings.budget.of_plan(graph.external_bytes)
+        budget = self.budget.of_plan(graph.external_bytes)
         if isinstance(budget, int):
             budget = max(1, budget - objects_around(budget, report.ops))
         plan, is_kept = plan_within(graph, budget, self.settings.search)
@@ -218,7 +232,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
             _log.warning(
                 "graph %s: no plan keeps %s bytes, the lowest peak found is %d bytes",
                 report.graph,
-                self.settings.budget.total or budget,
+                self.budget.total or budget,
                 report.promised_bytes,
             )
         return plan
@@ -264,17 +278,6 @@ def _fit_to_inductor(costs: Costs, graph: fx.Graph) -> Workspace:
     for node, size in channels_last.items():
         costs.by_node[node] = replace(costs.by_node[node], workspace=size)
     return Workspace(plain, {node.name: size for node, size in channels_last.items()})
-
-
-def _bytes(graph: TrainingGraph, saved: Iterable[fx.Node]) -> int:
-    """Bytes of saved nodes, inputs not counted, each memory once."""
-    own = {
-        graph.storage_key(value): storage_bytes(value)
-        for node in saved
-        if node.op != "placeholder"
-        for _, value in results(node)
-    }
-    return sum(own.values())
 
 
 def _is_call(node: fx.Node) -> bool:

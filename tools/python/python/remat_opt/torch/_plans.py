@@ -14,6 +14,8 @@ from ._graph import TrainingGraph
 
 _LARGE = 1000
 """From how many ops on the lowest peak is looked for under budgets, too."""
+_OVERHEAD = 50_000
+"""What `"auto"` allows to recompute, in millionths of the time of all ops: as on the command line."""
 _RUNGS, _STEP = 4, 0.85
 """How many budgets, each a share of the lowest peak so far; together they have the time of one search."""
 
@@ -48,7 +50,8 @@ def plan_within(graph: TrainingGraph, budget: int | str, search: Search) -> tupl
 
     Args:
         graph: What is planned.
-        budget: As of `remat_opt.solve`: bytes without parameters and inputs, or a share.
+        budget: Bytes without parameters and inputs, a share, `"min"`, or `"auto"`: the lowest peak whose plan takes
+            5 % more time at most than every op once.
         search: How long, with how many threads.
 
     Returns:
@@ -58,6 +61,8 @@ def plan_within(graph: TrainingGraph, budget: int | str, search: Search) -> tupl
         RematError: There is no plan at all.
     """
     known = _Known(graph, search)
+    if budget == "auto":
+        return known.descend("auto"), True
     if budget != "min":
         try:
             least = known.solve(budget).peak_bytes
@@ -66,8 +71,16 @@ def plan_within(graph: TrainingGraph, budget: int | str, search: Search) -> tupl
             known.solve("min")
         if (found := known.shortest(max(least, known.bytes_of(budget)))) is not None:
             return found, True
-    known.descend()
-    return known.lowest(), budget == "min"
+    return known.descend("min"), budget == "min"
+
+
+def longest_of(once: int) -> int:
+    """The time that a plan of `"auto"` takes at most.
+
+    Args:
+        once: The time of every op once.
+    """
+    return once + once * _OVERHEAD // 1_000_000
 
 
 def found_within(graph: TrainingGraph, budget: int | str, search: Search) -> Plan | None:
@@ -114,22 +127,30 @@ class _Known:
         """The shortest plan that stays within a limit, of these the one with the lowest peak."""
         return self._best([(duration, peak, key) for peak, duration, key in self._entries() if peak <= limit])
 
-    def lowest(self) -> Plan:
-        """The plan with the lowest peak, of these the shortest; one was found."""
-        plan = self._best([(peak, duration, key) for peak, duration, key in self._entries()])
+    def lowest(self, longest: int | None = None) -> Plan:
+        """The plan with the lowest peak, of these the shortest; one was found.
+
+        Args:
+            longest: What it may take in time, in nanoseconds; where none was found that keeps it, any.
+        """
+        entries = [(peak, duration, key) for peak, duration, key in self._entries()]
+        short = [one for one in entries if longest is None or one[1] <= longest]
+        plan = self._best(short or entries)
         assert plan is not None
         return plan
 
-    def descend(self) -> None:
-        """Looks for the lowest peak."""
-        self.solve("min")
-        if len(self._graph.nodes) < _LARGE:
-            return
-        for _ in range(_RUNGS):
+    def descend(self, goal: Literal["min", "auto"]) -> Plan:
+        """Looks for the lowest peak, in any time or within what `"auto"` allows."""
+        plan = self.solve(goal)
+        longest = longest_of(int(plan["baseline_duration"])) if goal == "auto" else None
+        for _ in range(_RUNGS if len(self._graph.nodes) >= _LARGE else 0):
             try:
-                self.solve(int(self.lowest().peak_bytes * _STEP), 1 / _RUNGS)
+                plan = self.solve(int(self.lowest(longest).peak_bytes * _STEP), 1 / _RUNGS)
             except (InfeasibleError, LimitError):
-                return
+                break
+            if longest is not None and plan.duration > longest:
+                break
+        return self.lowest(longest)
 
     def _entries(self) -> list[tuple[int, int, str]]:
         own = [(plan.peak_bytes, plan.duration, key) for key, plan in self._found.items()]
@@ -156,6 +177,7 @@ def _cached(graph: TrainingGraph, budget: int | str, search: Search) -> tuple[Pl
         solver=search.solver,
         order=search.order,
         accounting="runtime",
+        max_overhead=_OVERHEAD / 1_000_000 if budget == "auto" else None,
         time_limit=search.time_limit,
         step_limit=search.step_limit,
         threads=search.threads,

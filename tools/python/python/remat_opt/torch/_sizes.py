@@ -52,7 +52,7 @@ class Sizes:
         self,
         gm: fx.GraphModule,
         example_inputs: Sequence[Any],
-        compile: Callable[[fx.GraphModule, Sequence[Any]], Run],
+        compile: Callable[[fx.GraphModule, Sequence[Any], str], Run],
         reports: list[Report],
         *,
         name: str,
@@ -64,7 +64,7 @@ class Sizes:
         Args:
             gm: A graph of Dynamo; it is not changed.
             example_inputs: Some of which are dynamic.
-            compile: Compiles a graph of fixed shapes for some inputs, and gives the report of it as `report`.
+            compile: Compiles a graph of fixed shapes for some inputs under a name, and gives the report of it as `report`.
             reports: Get one for each size, as `compile` adds them.
             name: Of the graph, for reports.
             inner: What compiles, for reports.
@@ -96,7 +96,7 @@ class Sizes:
         name = f"{self._name} with sizes {', '.join(map(str, numbers.values()))}"
         given = [one for index, one in enumerate(inputs) if index not in numbers]
         try:
-            run = self._compile(fixed(self._gm, numbers), given)
+            run = self._compile(fixed(self._gm, numbers), given, name)
         except Exception as error:  # Training goes on whatever fails here.
             if self._strict:
                 raise

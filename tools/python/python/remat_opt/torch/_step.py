@@ -20,6 +20,7 @@ from ._check import Gradients
 from ._eager import Eager
 from ._effects import names_of
 from ._emit import drop_unused, emit
+from ._fit import resolved
 from ._optimizer import Updates
 from ._plans import Search, plan_within
 from ._refusals import refuse_lost
@@ -90,7 +91,7 @@ class TrainStep:
             args: As those to come. Arguments of other shapes, or a model in another mode, are planned when they come.
             memory: What the step may take at most, in bytes: parameters, buffers, state and arguments included
                 (`2 << 30`, `"2GiB"`); a share of what the step takes besides these without recomputation (`"60%"`,
-                `0.6`); or `"min"`.
+                `0.6`); or `"auto"`, `"fit"` or `"min"`, as of `backend`.
             optimizer: `SGD`, `Adam`, `AdamW`, `RMSprop` or `Adagrad` of PyTorch, in any configuration but fused,
                 capturable and differentiable ones. Options may change between steps, as by a scheduler.
             clip_grad_norm: What the norm of all gradients is clipped to before the update, as by
@@ -300,12 +301,14 @@ class TrainStep:
             clip_grad_norm=self._clip_grad_norm,
             recomputable=self._recomputable,
         )
-        budget = self._budget.of_plan(step.source.external_bytes)
+        gradients = step.source.bytes_of(step.traced.gradients[name] for name in step.gradients)
+        asked = resolved(self._budget, step.source.device, step.source.external_bytes, gradients)
+        budget = asked.of_plan(step.source.external_bytes)
         if isinstance(budget, int):
             budget = max(1, budget - objects_around(budget, len(step.source.nodes)))
         plan, keeps = plan_within(step.source, budget, self._search)
         module = _module(step, plan, step.outputs)
-        report = _report(step, plan, self._budget, keeps)
+        report = _report(step, plan, asked, keeps)
         report.seconds = time.perf_counter() - start
         if not keeps:
             warnings.warn(report.notes[-1], stacklevel=4)

@@ -19,9 +19,11 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from ._budget import objects_around
 from ._code import Half
-from ._divide import Moment, Option, Plannable, choose, options, peak
+from ._divide import Moment, Option, Plannable, choose, duration, options, peak
+from ._fit import resolved
 from ._partition import Settings
 from ._peak import Marks
+from ._plans import longest_of
 from ._report import Report
 
 _log = logging.getLogger("remat_opt")
@@ -84,6 +86,7 @@ class Steps:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._budget = settings.budget
         self._graphs: list[Graph] = []
         self._menus: dict[int, list[Option]] = {}
         self._choice: dict[int, Option] = {}
@@ -193,7 +196,7 @@ class Steps:
         return sum(not is_backward for _, is_backward in order) > 1
 
     def _device(self) -> str:
-        places = (one.plannable.device for one in self._graphs if one.plannable is not None)
+        places = (one.plannable.graph.device for one in self._graphs if one.plannable is not None)
         return next((one for one in places if one != "cpu"), "cpu")
 
     def _note(
@@ -219,7 +222,9 @@ class Steps:
         chosen = {graph: self._choice[graph] for graph in self._menus}
         if known.rounds <= _ROUNDS and (peak(moments, chosen) > limit or known.rounds == 1):
             calls = sum((one.calls for one in self._known.values()), Counter())
-            chosen = choose(moments, self._menus, calls, limit)
+            once = duration({graph: menu[0] for graph, menu in self._menus.items()}, calls)
+            longest = longest_of(once) if self._budget.is_auto else None
+            chosen = choose(moments, self._menus, calls, limit, longest)
         changed = [graph for graph, one in chosen.items() if one.plan["steps"] != self._choice[graph].plan["steps"]]
         for graph in changed:
             self._graphs[graph].take(chosen[graph])
@@ -230,8 +235,10 @@ class Steps:
     def _limit(self, moments: Sequence[Moment], external: int) -> int:
         """Bytes above parameters and inputs that a step may take; 0 for as little as possible."""
         baseline = peak(moments, {graph: menu[0] for graph, menu in self._menus.items()})
-        limit = self._settings.budget.of_candidates(external, baseline)
-        return max(0, limit - objects_around(limit, self._ops())) if self._settings.budget.total else limit
+        plannables = [one for graph in self._menus if (one := self._graphs[graph].plannable) is not None]
+        self._budget = resolved(self._budget, self._device(), external, sum(one.gradient_bytes() for one in plannables))
+        limit = self._budget.of_candidates(external, baseline)
+        return max(0, limit - objects_around(limit, self._ops())) if self._budget.total else limit
 
     def _ops(self) -> int:
         return sum(self._graphs[graph].report.ops for graph in self._menus)

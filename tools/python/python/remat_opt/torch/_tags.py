@@ -8,6 +8,7 @@ from torch import fx
 
 from ._budget import Memory, parse
 from ._effects import allow, is_once, names_of
+from ._fit import resolved
 from ._graph import TrainingGraph, ancestors
 from ._measure import measure
 from ._plans import Search, plan_within
@@ -52,13 +53,15 @@ def tag(
     """
     from torch.utils.checkpoint import CheckpointPolicy
 
-    budget = parse(memory)
+    asked = parse(memory)
     once = allow(gm.graph, names_of(recomputable))
     (output,) = gm.graph.find_nodes(op="output")
     needed = ancestors(output.all_input_nodes)
     costs = measure(gm.graph)
     graph = TrainingGraph(gm.graph, output.all_input_nodes, costs.by_node, name="step")
     search = Search(time_limit=time_limit, step_limit=step_limit, threads=threads, seed=seed)
+    gradients = graph.bytes_of(output.all_input_nodes)
+    budget = resolved(asked, graph.device, graph.external_bytes, gradients)
     plan, is_kept = plan_within(graph, budget.of_plan(graph.external_bytes), search)
     again = {graph.nodes[name] for name in plan.recomputes if name in graph.nodes}
     for node in gm.graph.nodes:
