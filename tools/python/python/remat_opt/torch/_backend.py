@@ -165,11 +165,11 @@ class Backend:
         owner = self._owner_with(None if mode == "default" else mode, options or {})
         if not _trains(example_inputs):
             return owner.inner.compile(gm, example_inputs)
-        is_part = (reason := _cut(gm)) is not None
+        part = reason = _cut(gm)
         if reason is not None and not owner.divides:
             return _unplanned(owner, gm, example_inputs, reason)
         if not any(is_dynamic(one) for one in example_inputs):
-            return Compiled(owner, gm, example_inputs, is_part)
+            return Compiled(owner, gm, example_inputs, part)
         reason = not_fixed(gm, example_inputs)
         if reason is None and processes() > 1:
             reason = "several processes may meet a size at different times (dynamic shapes)"
@@ -178,7 +178,7 @@ class Backend:
         return Sizes(
             copy_of(gm),
             example_inputs,
-            lambda graph, inputs, name: Compiled(owner, graph, inputs, is_part, name),
+            lambda graph, inputs, name: Compiled(owner, graph, inputs, part, name),
             owner.reports,
             name=graph_name(),
             inner=owner.inner.name,

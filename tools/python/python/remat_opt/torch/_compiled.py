@@ -64,7 +64,7 @@ class Compiled:
         owner: Owner,
         gm: fx.GraphModule,
         example_inputs: Sequence[Any],
-        is_part: bool = False,
+        part: str | None = None,
         name: str | None = None,
     ) -> None:
         """Compiles a graph.
@@ -74,20 +74,21 @@ class Compiled:
             gm: A graph of Dynamo.
             example_inputs: Of the graph.
             name: Of the graph; that which Dynamo gives to it, without one.
-            is_part: Whether others belong to the same step. It takes as little as it can then, until that step was seen.
+            part: Why others belong to the same step, if they do. It takes as little as it can then, until that step was
+                seen.
         """
         self._owner = owner
         self._gm = copy_of(gm)
-        settings = replace(owner.settings, budget=parse("min")) if is_part else owner.settings
+        settings = replace(owner.settings, budget=parse("min")) if part else owner.settings
         self._partitioner = Partitioner(settings, owner.inner.name, name=name)
         self._number = owner.steps.add(self)
         self._next_plan: Option | None = None
         self._run: Run = owner.inner.compile(gm, example_inputs, self._partitioner, self._around)
         self._code = self._partitioner.code
         self._is_checked = False
-        self.report = self._partitioner.last or record(Report(inner=owner.inner.name, fallback="it has no backward"))
+        self.report = self._partitioner.last or record(Report(inner=owner.inner.name, fallback=_without_backward(part)))
         owner.reports.append(self.report)
-        if is_part and self.report.fallback is None:
+        if part and self.report.fallback is None:
             self.report.budget_bytes, self.report.promised_bytes = owner.settings.budget.total, None
             self.report.notes.append("a part of a step: the budget is divided when all of the step was seen")
         if (same := owner.checked.get(self._partitioner.code)) is not None:
@@ -317,6 +318,10 @@ def _outcome(report: Report, why: str) -> str:
     assert report.measured_bytes is not None and report.predicted_bytes is not None
     own = report.external_bytes
     return f"{report.split}: expected {report.predicted_bytes - own}, measured {report.measured_bytes - own} bytes{why}"
+
+
+def _without_backward(part: str | None) -> str:
+    return f"{part}; this one has no backward" if part else "it has no backward"
 
 
 def _communicates(gm: fx.GraphModule) -> bool:
