@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest import mock
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -101,7 +102,19 @@ class Recorder(TorchDispatchMode):
             if number is not None:
                 self.run.allocations[number] = replace(self.run.allocations[number], kind=kind)
 
+    def rename_all(self, old: str, new: str, but: Collection[torch.Tensor]) -> None:
+        """Says what all tensors of a kind are, apart from some."""
+        kept = {self._known.get(one.untyped_storage()._cdata) for one in but}
+        for number in self._known.values():
+            if number not in kept and self.run.allocations[number].kind == old:
+                self.run.allocations[number] = replace(self.run.allocations[number], kind=new)
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        # A program may be told that tensors lie elsewhere.
+        with torch._C.DisableTorchFunction():
+            return self._run(func, args, kwargs)
+
+    def _run(self, func: Any, args: Any, kwargs: Any) -> Any:
         op = str(func.overloadpacket).replace(".", "::", 1)
         line = self._line()
         if func.overloadpacket in (torch.ops.aten._softmax, torch.ops.aten._log_softmax) and args[2]:
@@ -137,7 +150,7 @@ class Recorder(TorchDispatchMode):
             return "" if node is None else self._lines.get(node._sequence_nr(), "")
         if self.phase != "forward":
             return ""
-        line = _own_line()
+        line = own_line()
         # Autograd made the node before it called this.
         self._lines[torch.autograd._get_sequence_nr() - 1] = line
         return line
@@ -180,9 +193,9 @@ def _convolution(*tensors: torch.Tensor) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors) + _CONVOLUTION_BESIDES
 
 
-def _own_line() -> str:
-    """The innermost frame that is neither PyTorch's nor ours."""
-    frame: Any = sys._getframe(2)
+def own_line() -> str:
+    """The innermost frame that is neither PyTorch's nor ours: `file:line`."""
+    frame: Any = sys._getframe(1)
     while frame is not None:
         path = frame.f_code.co_filename
         if not path.startswith(_PACKAGES):
@@ -210,15 +223,24 @@ class AsOnCuda(TorchFunctionMode):
 
     def __init__(self, precision: torch.dtype | None) -> None:
         super().__init__()
-        self._precision = precision
+        self._given = precision
         self._casts: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         """Weights that were cast, which autocast keeps to its end."""
         self._is_full = False
 
+    @property
+    def precision(self) -> torch.dtype | None:
+        """The lower precision of autocast, where it is on."""
+        return self._given
+
+    def forget_casts(self) -> None:
+        """Autocast ends."""
+        self._casts.clear()
+
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if self._precision is not None and not self._is_full:
+        if self.precision is not None and not self._is_full:
             if name in _HALF:
                 # The compiler of PyTorch evaluates operands from the last one to the first.
                 args = tuple(reversed([tree_map(self._half, one) for one in reversed(args)]))
@@ -227,20 +249,28 @@ class AsOnCuda(TorchFunctionMode):
                 return fused
             elif name in _FULL:
                 args, kwargs = tree_map(_full, (args, kwargs))
+        if name == "multi_head_attention_forward":
+            return self._within(func, args, kwargs)
         if name == "scaled_dot_product_attention":
             return _attention(*args, **kwargs)
         if name == "dropout" and not isinstance(args[0] if args else None, torch.nn.Module):
             return _dropout(*args, **kwargs)
         return func(*args, **kwargs)
 
+    def _within(self, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Functions that are made of others have each of them taken as on CUDA."""
+        with mock.patch.object(torch.nn.functional, "has_torch_function", lambda _: False), self:
+            return func(*args, **kwargs)
+
     def _half(self, value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or value.dtype != torch.float32:
             return value
-        assert self._precision is not None
+        precision = self.precision
+        assert precision is not None
         if not (value.is_leaf and value.requires_grad):
-            return value.to(self._precision)
+            return value.to(precision)
         if id(value) not in self._casts:
-            self._casts[id(value)] = (value, value.to(self._precision))
+            self._casts[id(value)] = (value, value.to(precision))
         return self._casts[id(value)][1]
 
 
@@ -305,5 +335,20 @@ def _dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace
 @contextmanager
 def on_cuda(recorder: Recorder, precision: torch.dtype | None) -> Iterator[None]:
     """Runs what is inside as on CUDA, without numbers."""
-    with recorder, AsOnCuda(precision):
+    mode = AsOnCuda(precision)
+    with recorder, again_within(mode), mode:
+        yield
+
+
+@contextmanager
+def again_within(mode: TorchFunctionMode) -> Iterator[None]:
+    """What a checkpoint computes again in a backward inside has its functions taken by the mode, too."""
+    engine = torch.autograd._engine_run_backward
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        is_inside = mode in torch.overrides._get_current_function_mode_stack()
+        with nullcontext() if is_inside else mode:
+            return engine(*args, **kwargs)
+
+    with mock.patch.object(torch.autograd, "_engine_run_backward", run):
         yield

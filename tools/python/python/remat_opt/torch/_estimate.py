@@ -17,6 +17,7 @@ from .. import _native
 from ..errors import ModelError, UsageError
 from ._devices import Gpu, device as named_device
 from ._dry_run import DryRun, Recorder, on_cuda
+from ._simulated import SimulatedDevice
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -126,7 +127,7 @@ def estimate(
         raise UsageError(f"`{precision}` is no precision of autocast: give `bf16` or `fp16`")
     given = [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
     run = _dry_run(model, given, gpu, optimizer, precision, loss)
-    return _of(run, gpu, settings)
+    return estimate_of(run, gpu, settings)
 
 
 def largest_batch(
@@ -225,13 +226,14 @@ def _step(
         del result
     recorder.mark(f"forward {step}")
     recorder.phase = "backward"
-    with recorder:
+    with on_cuda(recorder, None if precision is None else _PRECISIONS[precision]):
         value.backward()
     recorder.rename((one.grad for one in parameters if one.grad is not None), "gradients")
     recorder.mark(f"backward {step}")
     recorder.phase = "optimizer"
     if optimizer is not None:
-        with recorder:
+        # What an optimizer asks of the device of its parameters, it is told of CUDA.
+        with recorder, SimulatedDevice():
             optimizer.step()
         recorder.mark(f"optimizer {step}")
         optimizer.zero_grad(set_to_none=True)
@@ -289,7 +291,12 @@ def _group(group: Mapping[str, Any], twins: Mapping[int, torch.nn.Parameter]) ->
     return {**group, "params": [twins[id(one)] for one in own]}
 
 
-def _of(run: DryRun, gpu: Gpu, settings: str) -> Estimate:
+def estimate_of(run: DryRun, gpu: Gpu, settings: str) -> Estimate:
+    """What a program takes on a device.
+
+    Raises:
+        UsageError: A setting is not known.
+    """
     requests = run.requests()
     try:
         figures, (peak, _), failed = _native.simulate_allocations(settings, gpu.total, gpu.free, requests)
