@@ -25,6 +25,8 @@ from ._devices import Gpu
 
 _PACKAGES = ("<", *(f"{os.path.dirname(os.path.realpath(module))}{os.sep}" for module in (torch.__file__, os.path.dirname(__file__))))
 """What frames of PyTorch, of this package and of generated code begin with."""
+KINDS = ("parameters", "inputs", "gradients", "optimizer", "activations", "backward", "workspace")
+"""What tensors are."""
 _CONVOLUTION_BESIDES = 16
 """Bytes that a convolution's workspace has besides its operands in another layout."""
 
@@ -168,19 +170,32 @@ class Recorder(TorchDispatchMode):
                 self._comes(Allocation(self._gpu.matmul, "workspace", "cuBLAS", ""))
                 if thread == "main":
                     self._comes(Allocation(1 << 20, "workspace", "cuBLASLt", ""))
-        elif packet is aten.convolution:
-            yield _convolution(operands[0], operands[1], results[0])
-        elif packet is aten.convolution_backward:
-            gradient, given, weight = operands[:3]
-            if args[-1][0]:
-                yield _convolution(gradient, weight, given)
-            if args[-1][1]:
-                yield _convolution(gradient, given, weight)
-        elif packet is aten.sum and operands and results:
-            # Columns are summed in parts; the parts are as many as the device runs at a time, at most some 16 MB.
-            rows = operands[0].numel() // max(1, results[0].numel())
-            if rows >= 512 and results[0].numel() > 1 and len(args) > 1 and operands[0].dim() - 1 not in _axes(args[1], operands[0]):
-                yield min(2 * operands[0].numel() * 4, 16 << 20)
+        yield from workspaces(packet, args, operands, results)
+
+
+def workspaces(packet: Any, args: Sequence[Any], operands: Sequence[torch.Tensor], results: Sequence[torch.Tensor]) -> Iterator[int]:
+    """Bytes that a kernel of CUDA takes while it runs, one number for each block.
+
+    Args:
+        packet: The op.
+        args: What it is called with.
+        operands: The tensors among these.
+        results: The tensors that it gives.
+    """
+    aten = torch.ops.aten
+    if packet is aten.convolution:
+        yield _convolution(operands[0], operands[1], results[0])
+    elif packet is aten.convolution_backward:
+        gradient, given, weight = operands[:3]
+        if args[-1][0]:
+            yield _convolution(gradient, weight, given)
+        if args[-1][1]:
+            yield _convolution(gradient, given, weight)
+    elif packet is aten.sum and operands and results:
+        # Columns are summed in parts; the parts are as many as the device runs at a time, at most some 16 MB.
+        rows = operands[0].numel() // max(1, results[0].numel())
+        if rows >= 512 and results[0].numel() > 1 and len(args) > 1 and operands[0].dim() - 1 not in _axes(args[1], operands[0]):
+            yield min(2 * operands[0].numel() * 4, 16 << 20)
 
 
 def _axes(axes: Any, tensor: torch.Tensor) -> set[int]:
@@ -218,15 +233,24 @@ _FULL = frozenset(
 """What it runs in single precision."""
 
 
+_SOFTMAX = ("softmax", "log_softmax", "cross_entropy")
+
+
 class AsOnCuda(TorchFunctionMode):
     """Has functions take the kernels that they take on CUDA."""
 
-    def __init__(self, precision: torch.dtype | None) -> None:
+    def __init__(self, precision: torch.dtype | None, is_traced: bool = False) -> None:
+        """
+        Args:
+            precision: The lower precision of autocast, where it is on.
+            is_traced: Whether a graph is made of what runs: PyTorch traces no softmax that reads `bfloat16` and writes
+                single precision.
+        """
         super().__init__()
         self._given = precision
+        self._is_traced = is_traced
         self._casts: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         """Weights that were cast, which autocast keeps to its end."""
-        self._is_full = False
 
     @property
     def precision(self) -> torch.dtype | None:
@@ -240,12 +264,12 @@ class AsOnCuda(TorchFunctionMode):
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if self.precision is not None and not self._is_full:
+        if self.precision is not None:
             if name in _HALF:
                 # The compiler of PyTorch evaluates operands from the last one to the first.
                 args = tuple(reversed([tree_map(self._half, one) for one in reversed(args)]))
                 kwargs = tree_map(self._half, kwargs)
-            elif name in ("softmax", "log_softmax", "cross_entropy") and (fused := _softmax(name, *args, **kwargs)) is not None:
+            elif name in _SOFTMAX and not self._is_traced and (fused := _softmax(name, *args, **kwargs)) is not None:
                 return fused
             elif name in _FULL:
                 args, kwargs = tree_map(_full, (args, kwargs))
