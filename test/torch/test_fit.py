@@ -107,7 +107,8 @@ def test_a_script_takes_what_its_step_takes(script, arguments):
 def test_nothing_of_this_process_is_changed(script):
     before = torch.cuda.is_available(), torch.compile, torch.nn.Module.__call__, torch.load, sys.argv[:], torch.get_default_device()
     swaps = torch.__future__.get_swap_module_params_on_conversion()
-    fit_script(script("import torch\ntorch.set_default_device('cuda')\n" + TRAIN), [], "h200", STEP_ONLY)
+    text = "import torch\ntorch.set_default_device('cuda')\nmodel = torch.nn.Linear(2, 2)\nassert model.weight.is_cuda\nmodel(torch.ones(1, 2)).sum().backward()"
+    assert fit_script(script(text), [], "h200", STEP_ONLY).notes == ["no optimizer was seen: gradients stay"]
     after = torch.cuda.is_available(), torch.compile, torch.nn.Module.__call__, torch.load, sys.argv[:], torch.get_default_device()
     assert before == after and torch.__future__.get_swap_module_params_on_conversion() == swaps
     assert torch.nn.Linear(2, 2)(torch.ones(1, 2)).device.type == "cpu"
@@ -148,7 +149,8 @@ while True:
 
 def test_checkpoints_and_accumulated_gradients_are_followed(script):
     kept, dropped = (fit_script(script(f"KEEP = {keep}\n{CHECKPOINTS}"), [], "h100", STEP_ONLY).step for keep in (1, 0))
-    assert dropped.allocated_bytes < 0.7 * kept.allocated_bytes
+    without = [one.allocated_bytes - one.kinds["workspace"] for one in (dropped, kept)]
+    assert without[0] < 0.5 * without[1]
     assert dropped.kinds["parameters"] == kept.kinds["parameters"]
     # Attention is the fused kernel within a layer of PyTorch, too: it keeps no scores.
     assert kept.kinds["activations"] < 4 * 8 * 4 * 512 * 512 * 2 + kept.kinds["parameters"] * 40
@@ -229,7 +231,7 @@ def test_an_entry_gives_model_inputs_optimizer_and_loss(script):
     path = script(ENTRY)
     found = fit_entry(f"{path}:step", "h100", wanted=Wanted(budgets=("min",), time_limit=1.0))
     assert found.step.kinds["optimizer"] > 0 and found.step.kinds["parameters"] == 4 * 650 and len(found.budgets) == 2
-    for name, message in (("none", "has no function `none`"), ("wrong", "gives `int`"), ("fails", "no data in /data .*:8")):
+    for name, message in (("none", "has no function `none`"), ("wrong", "gives `int`"), ("fails", "no data in /data .*:10")):
         with pytest.raises(ModelError, match=message):
             fit_entry(f"{path}:{name}")
 
@@ -247,7 +249,7 @@ while True:
     found = model(torch.ones(8, 4, device="cuda"))
     found[found.nonzero()[:, 0]].sum().backward()
     optimizer.step()
-""": "aten::nonzero",
+""": "fails in its training step 1, at `aten::nonzero`: NotImplementedError",
 }
 
 

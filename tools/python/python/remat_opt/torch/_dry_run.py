@@ -73,6 +73,8 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.run = DryRun()
         self.phase = "parameters"
+        self.running: str | None = None
+        """The op that runs; where an op has failed, that one."""
         self._gpu = gpu
         self._known: dict[int, int] = {}
         self._lines: dict[int, str] = {}
@@ -123,7 +125,9 @@ class Recorder(TorchDispatchMode):
             # PyTorch knows this kernel of `float16` alone, where nothing runs.
             result = torch.empty_like(args[0], dtype=torch.float32)
         else:
+            self.running = op
             result = func(*args, **(kwargs or {}))
+            self.running = None
         results = [one for one in tree_leaves(result) if isinstance(one, torch.Tensor)]
         for one in results:
             self.track(one, self._kind(), op, line)

@@ -157,11 +157,12 @@ class _Watcher:
             ModelError: That was no step.
         """
         run, steps = self._seen or (self._recorder.run, max(self._steps.values(), default=0))
+        if failed is not None and steps < _STEPS and self._models:
+            op = self._recorder.running
+            where = f", at `{op}`" if op else ""
+            raise ModelError(f"`{path}` fails in its training step {steps + 1}{where}: {failed}", op=op)
         if steps == 0 and self._backwards == 0:
             raise ModelError(self._nothing(path, failed))
-        if failed is not None and steps < _STEPS:
-            last = next((one.op for one in reversed(run.allocations.values()) if one.op), None)
-            raise ModelError(f"`{path}` fails in its training step {steps + 1}, after `{last}`: {failed}", op=last)
         notes = []
         if steps == 0:
             notes.append("no optimizer was seen: gradients stay")
