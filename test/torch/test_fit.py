@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import browser
 import models
 import pytest
 import torch
@@ -212,6 +213,23 @@ def test_an_estimate_has_a_page_of_its_own():
     model, inputs = models.make("vit-tiny")
     page = estimate(model, inputs, "h100").to_html("<b>vit")
     assert "&lt;b&gt;vit" in page and "<b>vit" not in page and "Batch sizes" not in page
+
+
+@pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium: third_party/fetch.sh installs it where it can")
+def test_the_page_is_used_by_keys_and_fits_a_phone(tmp_path):
+    model, inputs = models.make("vit-tiny")
+    path = tmp_path / "page.html"
+    path.write_text(estimate(model, inputs, "h100", torch.optim.AdamW).to_html("vit"))
+    with browser.Browser(tmp_path) as window:
+        for width in (1280, 375):
+            window.open(path, width)
+            window.key("p")
+            assert "aten::" in window.run("document.getElementById('said').textContent")
+            assert window.run("document.documentElement.scrollWidth") == width
+            legend = window.run("document.getElementById('legend').textContent")
+            assert "activations" in legend and "optimizer" in legend and "workspaces" not in legend
+            assert window.run("document.querySelectorAll('#tensors tbody tr').length") > 10
+            assert not window.errors
 
 
 ENTRY = """

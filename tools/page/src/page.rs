@@ -323,7 +323,7 @@ impl Table {
             section {
                 h2 { (self.heading) }
                 @if !self.about.is_empty() { p.about { (self.about) } }
-                div.table { table {
+                div.table.facts { table {
                     thead { tr { @for (column, name) in self.head.iter().enumerate() { th.number[is_figure(column)] { (name) } } } }
                     tbody {
                         @for row in &self.rows {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -99,12 +99,20 @@ class Recorder(TorchDispatchMode):
 
         weakref.finalize(storage, goes).atexit = False
 
-    def rename(self, tensors: Iterator[torch.Tensor], kind: str) -> None:
+    def rename(self, tensors: Iterable[torch.Tensor], kind: str) -> None:
         """Says what tensors are that were made meanwhile."""
         for tensor in tensors:
-            number = self._known.get(tensor.untyped_storage()._cdata)
-            if number is not None:
-                self.run.allocations[number] = replace(self.run.allocations[number], kind=kind)
+            self._change(tensor, kind=kind)
+
+    def name_all(self, tensors: Mapping[str, torch.Tensor], kind: str) -> None:
+        """The same, and what they are called."""
+        for name, tensor in tensors.items():
+            self._change(tensor, kind=kind, op=name, line="")
+
+    def _change(self, tensor: torch.Tensor, **what: str) -> None:
+        number = self._known.get(tensor.untyped_storage()._cdata)
+        if number is not None:
+            self.run.allocations[number] = replace(self.run.allocations[number], **what)  # type: ignore[arg-type]
 
     def rename_all(self, old: str, new: str, but: Collection[torch.Tensor]) -> None:
         """Says what all tensors of a kind are, apart from some."""

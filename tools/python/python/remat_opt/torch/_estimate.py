@@ -217,7 +217,7 @@ def _dry_run(
             for step in range(steps):
                 _step(model, given, recorder, updates, precision, loss, step, parameters)
     except (NotImplementedError, RuntimeError) as error:
-        last = next((one.op for one in reversed(recorder.run.allocations.values()) if one.op), None)
+        last = next((one.op for one in reversed(recorder.run.allocations.values()) if one.op and one.kind != "parameters"), None)
         raise ModelError(f"the step does not run without numbers, after `{last}`: {error}", op=last) from error
     return recorder.run
 
@@ -284,12 +284,12 @@ def with_twins(
         if id(one) not in twins:
             twins[id(one)] = torch.nn.Parameter(made(one).detach(), requires_grad=one.requires_grad)
             if recorder is not None:
-                recorder.track(twins[id(one)], "parameters")
+                recorder.track(twins[id(one)], "parameters", name)
         state[name] = twins[id(one)]
     for name, one in model.named_buffers(remove_duplicate=False):
         state[name] = made(one)
         if recorder is not None:
-            recorder.track(state[name], "parameters")
+            recorder.track(state[name], "parameters", name)
     with _reparametrize_module(model, state, tie_weights=False):
         yield twins
 

@@ -204,7 +204,7 @@ class _Watcher:
             if not self._models:
                 recorder.rename_all("parameters", "inputs", own)
             self._models[id(module)] = module
-            recorder.rename(iter(own), "parameters")
+            recorder.name_all(dict((*module.named_buffers(), *module.named_parameters())), "parameters")
         given = (one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor))
         recorder.rename((one for one in given if not one.requires_grad), "inputs")
         if recorder.phase != "forward":
