@@ -112,7 +112,10 @@ impl Page<'_> {
     /// # Errors
     /// [`DrawError`].
     pub fn render(&self) -> Result<String, DrawError> {
-        let has_steps = self.recorded.as_ref().is_some_and(|recorded| !recorded.steps.is_empty())
+        let has_steps = self
+            .recorded
+            .as_ref()
+            .is_some_and(|recorded| !recorded.steps.is_empty())
             || self.runs.iter().any(|run| !run.memory().is_empty());
         let memory = if has_steps { Some(self.memory()?) } else { None };
         let page = html! {
@@ -204,10 +207,16 @@ impl Page<'_> {
     fn memory(&self) -> Result<Markup, DrawError> {
         let recorded = self.recorded.iter().map(|one| (one.name.clone(), one.memory()));
         let runs = self.runs.iter().map(|run| (run.name.to_owned(), run.memory()));
-        let curves = recorded.chain(runs).map(|(name, bytes)| remat_chart::StepCurve { name, bytes });
+        let curves = recorded
+            .chain(runs)
+            .map(|(name, bytes)| remat_chart::StepCurve { name, bytes });
         let curves: Vec<_> = curves.collect();
         let budget = self.runs.last().and_then(|run| run.problem.budget);
-        let counts = if self.recorded.is_some() { " tensors and workspace" } else { " as the plan counts it" };
+        let counts = if self.recorded.is_some() {
+            " tensors and workspace"
+        } else {
+            " as the plan counts it"
+        };
         let drawn = remat_chart::memory_over_steps(&curves, budget)?;
         Ok(html! {
             section aria-labelledby="chart-heading" {
