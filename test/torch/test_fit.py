@@ -227,7 +227,7 @@ def test_the_page_is_used_by_keys_and_fits_a_phone(tmp_path):
             assert "aten::" in window.run("document.getElementById('said').textContent")
             assert window.run("document.documentElement.scrollWidth") == width
             legend = window.run("document.getElementById('legend').textContent")
-            assert "activations" in legend and "optimizer" in legend and "workspaces" not in legend
+            assert "activations" in legend and "optimizer" in legend and "workspaces and" not in legend
             assert window.run("document.querySelectorAll('#tensors tbody tr').length") > 10
             assert not window.errors
 
