@@ -4,7 +4,7 @@ import models
 import pytest
 import torch
 from remat_opt import UsageError
-from remat_opt.torch import TrainStep, _budget, _candidates, _fit, backend, partitioner
+from remat_opt.torch import TrainStep, _budget, _candidates, _free, backend, partitioner
 from remat_opt.torch._plans import longest_of
 from remat_opt.torch._split import Split
 
@@ -90,7 +90,7 @@ def test_unknown_compilers_are_refused():
 def free(monkeypatch):
     """Sets what is free, by device."""
     bytes_of = {}
-    monkeypatch.setattr(_fit, "free_bytes", bytes_of.__getitem__)
+    monkeypatch.setattr(_free, "free_bytes", bytes_of.__getitem__)
     return bytes_of
 
 
@@ -98,12 +98,12 @@ def test_what_is_free_comes_on_top_of_what_is_there(free):
     free |= {"cpu": 1000, "cuda": 2000}
     fit = _budget.parse("fit")
     assert fit.is_free
-    assert _fit.resolved(fit, "cpu", 5000, 0) == _budget.Budget(5900, None)
-    assert _fit.resolved(fit, "cuda", 5000, 0) == _budget.Budget(6800, None)
+    assert _free.resolved(fit, "cpu", 5000, 0) == _budget.Budget(5900, None)
+    assert _free.resolved(fit, "cuda", 5000, 0) == _budget.Budget(6800, None)
     # Room for what the optimizer makes of each gradient.
-    assert _fit.resolved(fit, "cpu", 5000, 100) == _budget.Budget(5700, None)
-    assert _fit.resolved(fit, "cpu", 5000, 5000).of_plan(5000) == 1
-    assert _fit.resolved(_budget.parse("60%"), "cpu", 5000, 0) == _budget.parse("60%")
+    assert _free.resolved(fit, "cpu", 5000, 100) == _budget.Budget(5700, None)
+    assert _free.resolved(fit, "cpu", 5000, 5000).of_plan(5000) == 1
+    assert _free.resolved(_budget.parse("60%"), "cpu", 5000, 0) == _budget.parse("60%")
 
 
 def small():

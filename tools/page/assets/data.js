@@ -10,6 +10,7 @@ const KINDS = [
   ["in tiles", "--tiled"],
   ["from the second memory", "--paged"],
   ["workspace", "--other"],
+  ...(data.kinds || []).map((name, place) => [name, `--step${place}`]),
 ];
 const AGAIN = 1;
 const WORKSPACE = 4;

@@ -67,7 +67,7 @@ function show(name) {
 /** Names and numbers of the kinds that the chart shows. */
 function kinds() {
   const here = KINDS.map(([name], kind) => [name, kind]).filter(([, kind]) => kind !== WORKSPACE && run.lives.some((life) => life.kind === kind));
-  return [...here, ["workspaces and small tensors", WORKSPACE]];
+  return [...here, [IS_RECORDED ? "small tensors" : "workspaces and small tensors", WORKSPACE]];
 }
 
 function legend() {

@@ -2,14 +2,16 @@
 
 /** Most rows. */
 const ROWS = 200;
+/** Whether tensors have a kind and a place where they are made, as in a recorded program, and none is computed again. */
+const IS_RECORDED = Boolean(data.kinds);
 /** Columns: heading, what rows are sorted by, and whether that is a number. */
 const COLUMNS = [
   ["Tensor", (row) => row.name, false],
-  ["Shape", (row) => row.tensor.shape, false],
-  ["Type", (row) => row.tensor.type, false],
+  [IS_RECORDED ? "Made in" : "Shape", (row) => row.tensor.shape, false],
+  [IS_RECORDED ? "Kind" : "Type", (row) => row.tensor.type, false],
   ["Bytes", (row) => row.size, true],
   ["Life", (row) => ends(row.tensor)[0], true],
-  ["Again", (row) => row.tensor.again, true],
+  ...(IS_RECORDED ? [] : [["Again", (row) => row.tensor.again, true]]),
 ];
 
 function element(tag, parent, text, attributes = {}) {
@@ -93,7 +95,7 @@ class Table {
       element("td", row, bytes(size), { class: "number" });
       const [first, last] = ends(tensor);
       this.life(element("td", row, `${first}–${last}`, { class: "number", title: this.run.life(tensor) }), tensor);
-      element("td", row, tensor.again || "–", { class: "number" });
+      if (!IS_RECORDED) element("td", row, tensor.again || "–", { class: "number" });
     });
     this.select(this.chosen);
   }

@@ -8,6 +8,7 @@ use remat_verify::{Interval, intervals};
 use serde::Serialize;
 
 use crate::names::{Names, Origin};
+use crate::recorded::Recorded;
 use crate::run::Run;
 
 /// What the script draws.
@@ -18,6 +19,9 @@ pub(crate) struct Data<'a> {
     /// Names of ops and tensors, types and shapes, each once; the first one is empty.
     names: Vec<String>,
     runs: Vec<RunData<'a>>,
+    /// Names of kinds of lives, which follow those of plans; absent for plans.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kinds: Option<&'a [String]>,
 }
 
 #[derive(Serialize)]
@@ -29,7 +33,7 @@ struct RunData<'a> {
     /// Name, shape, element type, and other name; for a workspace the names of its op.
     tensors: Vec<(usize, usize, usize, usize)>,
     /// What takes bytes: its tensor, kind, first step, first one after the last, bytes, offset.
-    lives: Vec<(usize, Kind, usize, usize, u64, u64)>,
+    lives: Vec<(usize, u8, usize, usize, u64, u64)>,
     /// Size of the block, where there is one.
     block: Option<u64>,
     budget: Option<u64>,
@@ -51,11 +55,8 @@ enum Kind {
     Workspace,
 }
 
-impl Serialize for Kind {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u8(*self as u8)
-    }
-}
+/// How many kinds of lives plans have.
+const KINDS: u8 = 5;
 
 /// Texts by their numbers.
 #[derive(Default)]
@@ -125,13 +126,42 @@ impl<'a> Data<'a> {
         let runs = runs
             .map(|(run, names)| Writer::of(run, names).write(&mut texts))
             .collect();
-        let letters = title
-            .chars()
-            .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' });
         Self {
-            file: format!("remat-{}", letters.take(60).collect::<String>()),
+            file: file_name(title),
             names: texts.all,
             runs,
+            kinds: None,
+        }
+    }
+
+    /// That of a program without a plan.
+    pub(crate) fn of_recorded(title: &str, recorded: &'a Recorded) -> Self {
+        let mut texts = Texts::default();
+        texts.place("");
+        let steps = recorded.steps.iter();
+        let steps = steps.map(|(name, about)| (0, texts.place(name), texts.place(about), 0));
+        let steps: Vec<_> = steps.collect();
+        let mut run = RunData {
+            name: &recorded.name,
+            steps,
+            tensors: Vec::new(),
+            lives: Vec::new(),
+            block: None,
+            budget: None,
+        };
+        for life in recorded.known_lives() {
+            let kind = texts.place(&recorded.kinds[usize::from(life.kind)]);
+            run.tensors
+                .push((texts.place(&life.name), texts.place(&life.about), kind, 0));
+            let tensor = run.tensors.len() - 1;
+            run.lives
+                .push((tensor, KINDS + life.kind, life.from, life.to, life.bytes, 0));
+        }
+        Self {
+            file: file_name(title),
+            names: texts.all,
+            runs: vec![run],
+            kinds: Some(&recorded.kinds),
         }
     }
 
@@ -140,6 +170,14 @@ impl<'a> Data<'a> {
         // There are strings and numbers only, which are always JSON.
         in_element(&serde_json::to_string(self).unwrap_or_default())
     }
+}
+
+/// What files of a page are called.
+fn file_name(title: &str) -> String {
+    let letters = title
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' });
+    format!("remat-{}", letters.take(60).collect::<String>())
 }
 
 /// JSON that cannot end the element it stands in.
@@ -228,7 +266,7 @@ impl<'a, 'b> Writer<'a, 'b> {
             let placed = run.placement.and_then(|placement| placement.intervals.get(index));
             let offset = placed.map_or(0, |placed| placed.offset);
             data.lives
-                .push((tensor, self.kind(interval), from, to, interval.bytes, offset));
+                .push((tensor, self.kind(interval) as u8, from, to, interval.bytes, offset));
         }
     }
 

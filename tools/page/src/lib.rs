@@ -9,6 +9,7 @@
 //! | `run` | what a plan does step by step |
 //! | `table` | recomputes and transfers, one row each |
 //! | `names` | ops and tensors as the model calls them |
+//! | `recorded` | what a program did that has no plan |
 //! | `data` | runs as JSON for the script: what takes bytes from when to when |
 //! | `page` | the page |
 //! | `assets/data.js` | the runs, and what can be asked of them |
@@ -22,8 +23,10 @@
 mod data;
 mod names;
 mod page;
+mod recorded;
 mod run;
 mod table;
 
-pub use page::{Figure, Page};
+pub use page::{Figure, Page, Table};
+pub use recorded::{Life, Recorded};
 pub use run::{Run, Time};

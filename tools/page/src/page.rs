@@ -3,9 +3,11 @@
 use bytesize::ByteSize;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use remat_chart::DrawError;
+use serde::Deserialize;
 
 use crate::data::{Data, in_element};
 use crate::names::Names;
+use crate::recorded::Recorded;
 use crate::run::{Run, Time};
 use crate::table;
 
@@ -23,7 +25,8 @@ const SCRIPT: &str = concat!(
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// One of the large figures at the top.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default)]
 pub struct Figure {
     /// What it is of, `Memory` for instance.
     pub name: String,
@@ -35,6 +38,19 @@ pub struct Figure {
     pub bars: Option<(u64, u64)>,
     /// How it was found.
     pub about: String,
+}
+
+/// Rows of figures under a heading.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+pub struct Table {
+    /// What it is of.
+    pub heading: String,
+    /// How its figures were found.
+    pub about: String,
+    /// Heads of the columns; those after the first one are of figures.
+    pub head: Vec<String>,
+    /// The rows, a text for each column.
+    pub rows: Vec<Vec<String>>,
 }
 
 /// A plan as a page.
@@ -50,6 +66,10 @@ pub struct Page<'a> {
     pub text: String,
     /// Runs whose memory is shown: before, then as planned; or one alone.
     pub runs: Vec<Run<'a>>,
+    /// What a program did that has no plan, instead of runs.
+    pub recorded: Option<Recorded>,
+    /// Further tables.
+    pub tables: Vec<Table>,
     /// What durations count; absent where there are no runs.
     pub time: Option<Time>,
     /// Further charts as SVG, with their headings.
@@ -58,13 +78,45 @@ pub struct Page<'a> {
     pub report: String,
 }
 
+/// What a page of a recorded program is made of, as JSON.
+#[derive(Deserialize)]
+struct Document {
+    title: String,
+    figures: Vec<Figure>,
+    tables: Vec<Table>,
+    recorded: Recorded,
+    summary: Vec<(String, Vec<String>)>,
+    report: String,
+}
+
 impl Page<'_> {
+    /// The page of a recorded program: an object with `title`, `figures`, `tables`, `recorded`, `summary` and `report`.
+    ///
+    /// # Errors
+    /// If the text is no such object.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        let document: Document = serde_json::from_str(text)?;
+        Ok(Self {
+            title: document.title,
+            figures: document.figures,
+            tables: document.tables,
+            recorded: Some(document.recorded),
+            summary: document.summary,
+            report: document.report,
+            ..Self::default()
+        })
+    }
+
     /// The page as HTML.
     ///
     /// # Errors
     /// [`DrawError`].
     pub fn render(&self) -> Result<String, DrawError> {
-        let has_steps = self.runs.iter().any(|run| !run.memory().is_empty());
+        let has_steps = self
+            .recorded
+            .as_ref()
+            .is_some_and(|recorded| !recorded.steps.is_empty())
+            || self.runs.iter().any(|run| !run.memory().is_empty());
         let memory = if has_steps { Some(self.memory()?) } else { None };
         let page = html! {
             (DOCTYPE)
@@ -88,6 +140,7 @@ impl Page<'_> {
                         }
                         @if !self.text.is_empty() { section { pre { (self.text) } } }
                         @if let Some(memory) = memory { (memory) (peak()) }
+                        @for table in &self.tables { (table.markup()) }
                         @if let (Some(model), Some(run)) = (self.runs.first(), self.runs.last()) {
                             @let names = Names::of(model.problem);
                             (self.recomputed(run, &names))
@@ -96,7 +149,7 @@ impl Page<'_> {
                         (self.details())
                     }
                     @if has_steps {
-                        script type="application/json" id="data" { (PreEscaped(Data::of(&self.title, &self.runs).to_json())) }
+                        script type="application/json" id="data" { (PreEscaped(self.data().to_json())) }
                         @if !self.report.is_empty() {
                             script type="application/json" id="report" { (PreEscaped(in_element(&self.report))) }
                         }
@@ -106,6 +159,13 @@ impl Page<'_> {
             }
         };
         Ok(page.into_string())
+    }
+
+    fn data(&self) -> Data<'_> {
+        match &self.recorded {
+            Some(recorded) => Data::of_recorded(&self.title, recorded),
+            None => Data::of(&self.title, &self.runs),
+        }
     }
 
     /// Buttons that save something.
@@ -145,20 +205,23 @@ impl Page<'_> {
 
     /// Memory over the steps of each run.
     fn memory(&self) -> Result<Markup, DrawError> {
-        let curves: Vec<remat_chart::StepCurve> = self
-            .runs
-            .iter()
-            .map(|run| remat_chart::StepCurve {
-                name: run.name.to_owned(),
-                bytes: run.memory(),
-            })
-            .collect();
+        let recorded = self.recorded.iter().map(|one| (one.name.clone(), one.memory()));
+        let runs = self.runs.iter().map(|run| (run.name.to_owned(), run.memory()));
+        let curves = recorded
+            .chain(runs)
+            .map(|(name, bytes)| remat_chart::StepCurve { name, bytes });
+        let curves: Vec<_> = curves.collect();
         let budget = self.runs.last().and_then(|run| run.problem.budget);
+        let counts = if self.recorded.is_some() {
+            " tensors and workspace"
+        } else {
+            " as the plan counts it"
+        };
         let drawn = remat_chart::memory_over_steps(&curves, budget)?;
         Ok(html! {
             section aria-labelledby="chart-heading" {
                 div.bar {
-                    h2 #chart-heading { "Memory over the steps" span.about { " as the plan counts it" } }
+                    h2 #chart-heading { "Memory over the steps" span.about { (counts) } }
                     (self.views())
                     div.group.live {
                         button #peak type="button" { "Peak" }
@@ -197,6 +260,7 @@ impl Page<'_> {
     /// What the chart can show.
     fn views(&self) -> Markup {
         let mut views: Vec<&str> = self.runs.iter().map(|run| run.name).collect();
+        views.extend(self.recorded.as_ref().map(|recorded| recorded.name.as_str()));
         let chosen = views.last().copied();
         views.extend((self.runs.len() > 1).then_some("both"));
         let is_placed = self.runs.last().is_some_and(|run| run.placement.is_some());
@@ -257,6 +321,26 @@ impl Page<'_> {
         match self.time {
             Some(Time::Nanoseconds) => format!("{:.3} ms", duration as f64 / 1e6),
             _ => duration.to_string(),
+        }
+    }
+}
+
+impl Table {
+    fn markup(&self) -> Markup {
+        let is_figure = |column: usize| column > 0;
+        html! {
+            section {
+                h2 { (self.heading) }
+                @if !self.about.is_empty() { p.about { (self.about) } }
+                div.table.facts { table {
+                    thead { tr { @for (column, name) in self.head.iter().enumerate() { th.number[is_figure(column)] { (name) } } } }
+                    tbody {
+                        @for row in &self.rows {
+                            tr { @for (column, value) in row.iter().enumerate() { td.number[is_figure(column)] { (value) } } }
+                        }
+                    }
+                } }
+            }
         }
     }
 }

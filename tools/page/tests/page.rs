@@ -241,3 +241,33 @@ fn a_page_without_runs_needs_no_script() {
     let page = page.render().unwrap();
     assert!(page.contains("<pre>budget  peak</pre>") && !page.contains("<script"));
 }
+
+/// Two tensors of a program, the second of which would end an element, and one that lies outside of its steps.
+const RECORDED: &str = r#"{"title": "train.py", "summary": [["Device", ["as assumed"]]], "report": "{}",
+  "figures": [{"name": "h100", "value": "1 of 2 GiB", "change": ["fits", true], "bars": [2, 1], "about": "estimated"}],
+  "tables": [{"heading": "What takes it", "about": "", "head": ["Kind", "Bytes"], "rows": [["activations", "64 B"]]}],
+  "recorded": {"name": "step", "kinds": ["parameters", "activations"], "steps": [["aten::mm", "forward"], ["aten::relu", "forward"], ["aten::sum", "backward"]],
+    "lives": [{"name": "weight", "about": "", "kind": 0, "from": 0, "to": 3, "bytes": 16}, {"name": "</script>", "about": "m.py:3", "kind": 1, "from": 1, "to": 2, "bytes": 64},
+      {"name": "lost", "about": "", "kind": 1, "from": 2, "to": 9, "bytes": 64}, {"name": "odd", "about": "", "kind": 7, "from": 0, "to": 1, "bytes": 64}]}}"#;
+
+#[test]
+fn a_recorded_program_has_its_kinds_its_tables_and_no_plan() {
+    let page = Page::from_json(RECORDED).unwrap();
+    let memory = page.recorded.as_ref().map(remat_page::Recorded::memory);
+    assert_eq!(memory, Some(vec![16, 80, 16]));
+    let page = page.render().unwrap();
+    let data = data(&page);
+    assert_eq!(data["kinds"], serde_json::json!(["parameters", "activations"]));
+    let lives = serde_json::json!([[0, 5, 0, 3, 16, 0], [1, 6, 1, 2, 64, 0]]);
+    assert_eq!(data["runs"][0]["lives"], lives);
+    for words in [
+        "What takes it",
+        "<td class=\"number\">64 B</td>",
+        "step, peak 80 B",
+        "as assumed",
+    ] {
+        assert!(page.contains(words), "`{words}` is not in the page");
+    }
+    assert!(!page.contains("computed again</h2>") && page.matches("</script>").count() == 3);
+    assert!(Page::from_json("{}").is_err());
+}

@@ -9,17 +9,16 @@ use remat_pytorch_allocator::{Device, Entry, Figures, Outcome, Request, Settings
 /// Figures by name.
 type Counts = BTreeMap<&'static str, u64>;
 
+/// What came of requests: the figures, where most was allocated and reserved, and what failed.
+type Simulated = (Counts, (usize, usize), Option<(usize, String)>);
+
 /// Makes requests on a device from which nothing is taken yet. `requests`: the name of a block with its bytes, which are negative where it is freed.
 /// The figures by name, the places of the requests after which most was allocated and reserved, and that of the one that failed, with why.
 ///
 /// `ValueError` for settings that PyTorch refuses or nobody simulates.
 #[pyfunction]
 #[pyo3(signature = (settings, total_bytes, free_bytes, requests, allowed_bytes=None))]
-#[expect(
-    clippy::type_complexity,
-    clippy::needless_pass_by_value,
-    reason = "an interpreter takes tuples and hands over values"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "an interpreter hands over values")]
 pub(crate) fn simulate_allocations(
     py: Python<'_>,
     settings: &str,
@@ -27,26 +26,62 @@ pub(crate) fn simulate_allocations(
     free_bytes: u64,
     requests: Vec<(u64, i64)>,
     allowed_bytes: Option<u64>,
-) -> PyResult<(Counts, (usize, usize), Option<(usize, String)>)> {
+) -> PyResult<Simulated> {
     let settings = parsed(settings, allowed_bytes)?;
     let device = Device {
         total_bytes,
         free_bytes,
     };
-    let requests: Vec<Request> = requests
+    let requests = requests
         .iter()
         .map(|&(id, bytes)| match u64::try_from(bytes) {
             Ok(bytes) => Request::Malloc { id, bytes, stream: 0 },
             Err(_) => Request::Free { id },
         })
-        .collect();
-    let found: Outcome = py.detach(|| remat_pytorch_allocator::simulate(settings, device, &requests));
+        .collect::<Vec<_>>();
+    Ok(simulated(py, settings, device, &requests))
+}
+
+/// Asks for what a recorded program asked for, with settings of another run. `entries`: as of [`replay_allocations`]. As [`simulate_allocations`].
+///
+/// `ValueError` for settings that PyTorch refuses or nobody simulates.
+#[pyfunction]
+#[pyo3(signature = (settings, total_bytes, free_bytes, entries, allowed_bytes=None))]
+pub(crate) fn rerun_allocations(
+    py: Python<'_>,
+    settings: &str,
+    total_bytes: u64,
+    free_bytes: u64,
+    entries: Vec<(String, u64, u64, u64)>,
+    allowed_bytes: Option<u64>,
+) -> PyResult<Simulated> {
+    let settings = parsed(settings, allowed_bytes)?;
+    let device = Device {
+        total_bytes,
+        free_bytes,
+    };
+    let requests = remat_pytorch_allocator::requests(&recorded(entries));
+    Ok(simulated(py, settings, device, &requests))
+}
+
+fn simulated(py: Python<'_>, settings: Settings, device: Device, requests: &[Request]) -> Simulated {
+    let found: Outcome = py.detach(|| remat_pytorch_allocator::simulate(settings, device, requests));
     let failed = found.failed.map(|(place, why)| (place, why.to_string()));
-    Ok((
+    (
         counts(&found.figures),
         (found.allocated_peak_at, found.reserved_peak_at),
         failed,
-    ))
+    )
+}
+
+fn recorded(entries: Vec<(String, u64, u64, u64)>) -> Vec<Entry> {
+    let entries = entries.into_iter().map(|(action, address, bytes, stream)| Entry {
+        action,
+        address,
+        bytes,
+        stream,
+    });
+    entries.collect()
 }
 
 /// Does what a recorded program did, and compares all that its allocator did. `entries`: action, address, bytes and stream, as in the `device_traces` of
@@ -68,15 +103,7 @@ pub(crate) fn replay_allocations(
         total_bytes,
         free_bytes,
     };
-    let entries: Vec<Entry> = entries
-        .into_iter()
-        .map(|(action, address, bytes, stream)| Entry {
-            action,
-            address,
-            bytes,
-            stream,
-        })
-        .collect();
+    let entries = recorded(entries);
     let found = py.detach(|| remat_pytorch_allocator::replay(settings, device, &entries));
     let found = found.map_err(|error| PyValueError::new_err(error.to_string()))?;
     let segments = found.segments.into_iter().map(|segment| {

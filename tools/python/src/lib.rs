@@ -2,7 +2,7 @@
 //! which `--format json` prints. The Python layer beside it makes classes of these objects and exceptions of their errors.
 //!
 //! Nothing here plans or measures: there is one pipeline, that of the command line. What sessions of ONNX Runtime ask of a model and of its plan of
-//! memory while they run are classes: [`batch`], [`plan`]. What PyTorch would reserve on a device is simulated: [`allocator`].
+//! memory while they run are classes: [`batch`], [`plan`]. What PyTorch would reserve on a device is simulated: [`allocator`]; what it does over a step is shown in a browser: [`page`].
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 mod allocator;
 mod batch;
 mod call;
+mod page;
 mod plan;
 
 /// The native side of `remat_opt`.
@@ -22,6 +23,8 @@ mod _native {
     #[pymodule_export]
     use super::allocator::replay_allocations;
     #[pymodule_export]
+    use super::allocator::rerun_allocations;
+    #[pymodule_export]
     use super::allocator::rounded_allocation;
     #[pymodule_export]
     use super::allocator::simulate_allocations;
@@ -29,6 +32,8 @@ mod _native {
     use super::batch::Batch;
     #[pymodule_export]
     use super::call::call;
+    #[pymodule_export]
+    use super::page::recorded_page;
     #[pymodule_export]
     use super::plan::ArenaPlans;
     #[pymodule_export]

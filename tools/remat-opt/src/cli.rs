@@ -9,6 +9,7 @@ use crate::args::{Arguments, REPORT, ReportFormat, Talk};
 use crate::commands::compare::CompareArgs;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::explain::ExplainArgs;
+use crate::commands::fit::FitArgs;
 use crate::commands::inspect::InspectArgs;
 use crate::commands::max_batch::MaxBatchArgs;
 use crate::commands::measure_child::MeasureChildArgs;
@@ -40,6 +41,7 @@ Examples:
   remat-opt verify model.onnx small.onnx             compare bits, memory and time in ONNX Runtime
   remat-opt profile model.onnx -o profile.json       measure every op in ONNX Runtime
   remat-opt place buffers.csv -o placed.csv          offsets for buffers in one block, as low as possible
+  remat-opt fit train.py --device h100               whether its training step fits a GPU that is not here
   remat-opt reduce graph.json -o small.json -- CHECK {}   the smallest graph on which CHECK fails
   remat-opt - -o - --budget 80% < model.onnx > small.onnx   `-` is stdin and stdout; the report goes to stderr
 
@@ -105,6 +107,10 @@ pub(crate) enum Command {
     ///
     /// The block is as low as possible, with a proof where one is found; or it has a given size.
     Place(PlaceArgs),
+    /// Tell whether a training script of PyTorch fits a GPU.
+    ///
+    /// From a machine without one, in the Python package: `pip install 'remat-opt[torch]'`, then `remat-opt fit --help`.
+    Fit(FitArgs),
     /// Replay a log of an eager execution under DTR.
     ///
     /// DTR: dynamic tensor rematerialization.
@@ -152,6 +158,7 @@ impl Cli {
             Some(Command::Verify(args)) => &mut **args,
             Some(Command::MeasureChild(args)) => args,
             Some(Command::Place(args)) => args,
+            Some(Command::Fit(args)) => args,
             Some(Command::Simulate(args)) => args,
             Some(Command::Reduce(args)) => args,
             Some(Command::Explain(args)) => args,

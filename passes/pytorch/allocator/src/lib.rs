@@ -37,7 +37,7 @@ mod sizes;
 pub use allocator::{Allocator, Misuse, OutOfMemory};
 pub use figures::{Event, Figures, Segment, SegmentBlock};
 pub use memory::Device;
-pub use replay::{Divergence, Entry, Replayed, replay};
+pub use replay::{Divergence, Entry, Replayed, replay, requests};
 pub use requests::{Outcome, Request, simulate};
 pub use settings::{Settings, SettingsError};
 pub use sizes::{rounded, taken};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::memory::MOST_BYTES;
-use crate::{Allocator, Device, Event, Figures, Segment, Settings};
+use crate::{Allocator, Device, Event, Figures, Request, Segment, Settings};
 
 /// An entry of a record, as PyTorch's snapshots have it in `device_traces`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -120,6 +120,31 @@ pub fn replay(settings: Settings, device: Device, entries: &[Entry]) -> Result<R
     })
 }
 
+/// What a program asked for, as a record has it: [`crate::simulate`] says what that takes with other settings. A block is named by its address, and
+/// is free once the streams that use it are done. What the allocator gave back is what it gives back, since a record does not tell whether the program
+/// wished it.
+#[must_use]
+pub fn requests(entries: &[Entry]) -> Vec<Request> {
+    let mut before: Option<&Entry> = None;
+    let mut found = Vec::new();
+    for entry in entries {
+        let id = entry.address;
+        match entry.action.as_str() {
+            "alloc" => found.push(Request::Malloc {
+                id,
+                bytes: entry.bytes,
+                stream: entry.stream,
+            }),
+            "free_completed" => found.push(Request::Free { id }),
+            // All that goes back at one time is one request.
+            _ if gives_back(entry) && !before.is_some_and(gives_back) => found.push(Request::EmptyCache),
+            _ => {}
+        }
+        before = Some(entry);
+    }
+    found
+}
+
 /// Whether what an entry completes was not completed with its release.
 fn is_awaited(entries: &[Entry], place: usize) -> bool {
     let before = place.checked_sub(1).and_then(|before| entries.get(before));
@@ -147,5 +172,38 @@ fn event(entry: &Entry) -> Option<Event> {
         "segment_map" => Some(Event::SegmentMap { address, bytes }),
         "segment_unmap" => Some(Event::SegmentUnmap { address, bytes }),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_those_of_the_program() {
+        let entry = |(action, address): (&str, u64)| Entry {
+            action: action.to_owned(),
+            address,
+            bytes: 512,
+            stream: 3,
+        };
+        let record = [
+            ("segment_alloc", 1),
+            ("alloc", 1),
+            ("free_requested", 1),
+            ("free_completed", 1),
+            ("segment_free", 1),
+            ("segment_free", 9),
+            ("snapshot", 0),
+        ];
+        let malloc = Request::Malloc {
+            id: 1,
+            bytes: 512,
+            stream: 3,
+        };
+        assert_eq!(
+            requests(&record.map(entry)),
+            [malloc, Request::Free { id: 1 }, Request::EmptyCache]
+        );
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod explain;
+pub(crate) mod fit;
 pub(crate) mod inspect;
 pub(crate) mod max_batch;
 pub(crate) mod measure_child;

@@ -14,16 +14,20 @@ from ._capture import capture
 from ._checkpoint import checkpoint, checkpoint_report
 from ._effects import UnsupportedGraph
 from ._estimate import Estimate, estimate, largest_batch
+from ._fit import Fit, fit_entry, fit_script
 from ._inductor import inductor_problem
 from ._partition import Partitioner, partitioner
 from ._report import Report, clear_reports, reports
+from ._snapshot import Replay, replay
 from ._step import TrainStep
 from ._tags import tag
 
 __all__ = [
     "Backend",
     "Estimate",
+    "Fit",
     "Partitioner",
+    "Replay",
     "Report",
     "TrainStep",
     "UnsupportedGraph",
@@ -33,9 +37,12 @@ __all__ = [
     "checkpoint_report",
     "clear_reports",
     "estimate",
+    "fit_entry",
+    "fit_script",
     "inductor_problem",
     "largest_batch",
     "partitioner",
+    "replay",
     "reports",
     "tag",
 ]

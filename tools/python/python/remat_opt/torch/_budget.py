@@ -37,7 +37,7 @@ class Budget:
 
     @property
     def is_free(self) -> bool:
-        """Whether it is what is free, which `_fit.resolved` finds out."""
+        """Whether it is what is free, which `_free.resolved` finds out."""
         return self.total is None and self.share is None
 
     @property

@@ -15,40 +15,56 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device, as far as memory depends on it. Sizes are in bytes."""
+    """A device, as far as memory and time depend on it. Sizes are in bytes."""
 
     name: str
     total: int
     """Its memory, as the driver states it."""
     context: int
     """What is taken before the first tensor: context, loaded kernels, what the driver keeps."""
-    matmul: int
-    """The workspace that PyTorch gives each thread's cuBLAS (`CUBLAS_WORKSPACE_CONFIG` unset)."""
     source: str
     """Where the figures are from."""
+    capability: tuple[int, int] = (9, 0)
+    """Its compute capability."""
+    rates: tuple[int, int, int] = (67_000, 989_000, 3_350)
+    """Floating-point operations per nanosecond in single precision, those of tensor cores in half precision, and bytes per
+    nanosecond of its memory, by the data sheet."""
 
     @property
     def free(self) -> int:
         """What tensors can have."""
         return self.total - self.context
 
+    @property
+    def matmul(self) -> int:
+        """The workspace that PyTorch gives each thread's cuBLAS (`CUBLAS_WORKSPACE_CONFIG` unset)."""
+        # `:4096:2:16:8` before compute capability 9, 32 MiB from there on (`aten/src/ATen/cuda/CUDABlas.cpp`).
+        return 32 * _MIB if self.capability >= (9, 0) else 2 * 4096 * 1024 + 8 * 16 * 1024
 
-# `:4096:2:16:8` before compute capability 9, 32 MiB from there on (`aten/src/ATen/cuda/CUDABlas.cpp`).
-_SMALL, _LARGE = 2 * 4096 * 1024 + 8 * 16 * 1024, 32 * _MIB
+
+_GB = 1000**3
 _CONTEXT = 600 * _MIB
 _SHEET = "memory by the data sheet, context assumed"
 
 _KNOWN = {
-    "h200": Gpu("h200", 150_109_880_320, 552_402_944, _LARGE, "as measured with PyTorch 2.11, CUDA 13.0"),
-    "h100": Gpu("h100", 80 * 1000**3, _CONTEXT, _LARGE, _SHEET),
-    "a100": Gpu("a100", 40 * 1000**3, _CONTEXT, _SMALL, _SHEET),
-    "a10": Gpu("a10", 24 * 1000**3, _CONTEXT, _SMALL, _SHEET),
-    "l4": Gpu("l4", 24 * 1000**3, _CONTEXT, _SMALL, _SHEET),
-    "t4": Gpu("t4", 16 * 1000**3, _CONTEXT, _SMALL, _SHEET),
-    "v100": Gpu("v100", 16 * 1000**3, _CONTEXT, _SMALL, _SHEET),
-    "rtx-3090": Gpu("rtx-3090", 24 * 1000**3, _CONTEXT, _SMALL, _SHEET),
-    "rtx-4090": Gpu("rtx-4090", 24 * 1000**3, _CONTEXT, _SMALL, _SHEET),
+    one.name: one
+    for one in (
+        Gpu("h200", 150_109_880_320, 552_402_944, "as measured with PyTorch 2.11, CUDA 13.0", (9, 0), (67_000, 989_000, 4_800)),
+        Gpu("h100", 80 * _GB, _CONTEXT, _SHEET, (9, 0), (67_000, 989_000, 3_350)),
+        Gpu("a100", 40 * _GB, _CONTEXT, _SHEET, (8, 0), (19_500, 312_000, 1_555)),
+        Gpu("a10", 24 * _GB, _CONTEXT, _SHEET, (8, 6), (31_200, 125_000, 600)),
+        Gpu("l4", 24 * _GB, _CONTEXT, _SHEET, (8, 9), (30_300, 121_000, 300)),
+        Gpu("t4", 16 * _GB, _CONTEXT, _SHEET, (7, 5), (8_100, 65_000, 320)),
+        Gpu("v100", 16 * _GB, _CONTEXT, _SHEET, (7, 0), (15_700, 125_000, 900)),
+        Gpu("rtx-3090", 24 * _GB, _CONTEXT, _SHEET, (8, 6), (35_600, 71_000, 936)),
+        Gpu("rtx-4090", 24 * _GB, _CONTEXT, _SHEET, (8, 9), (82_600, 165_000, 1_008)),
+    )
 }
+
+
+def smallest(total: int) -> Gpu | None:
+    """The known device with the least memory that has `total` bytes; nothing where none has."""
+    return min((one for one in _KNOWN.values() if one.total >= total), key=lambda one: one.total, default=None)
 
 
 def device(text: str) -> Gpu:
@@ -63,7 +79,7 @@ def device(text: str) -> Gpu:
     if name in _KNOWN:
         found = _KNOWN[name]
     elif kind is not None and kind[1] == "cuda":
-        found = _there(int(kind[2] or 0)) if not size else Gpu(name, 0, _CONTEXT, _LARGE, "context assumed")
+        found = _there(int(kind[2] or 0)) if not size else Gpu(name, 0, _CONTEXT, "context assumed")
     elif kind is not None and kind[1] in ("mps", "xpu", "hpu", "xla", "cpu"):
         raise UsageError(f"`{text}`: the allocator of `{kind[1]}` is not simulated, that of CUDA devices is")
     else:
@@ -81,5 +97,5 @@ def _there(index: int) -> Gpu:
         raise UsageError(f"there is no `cuda:{index}` here: say how much memory it has (`cuda:{index} 24GiB`)")
     free, total = torch.cuda.mem_get_info(index)
     reserved = torch.cuda.memory_reserved(index)
-    major, _ = torch.cuda.get_device_capability(index)
-    return Gpu(f"cuda:{index}", total, total - free - reserved, _LARGE if major >= 9 else _SMALL, "as it is now")
+    capability = torch.cuda.get_device_capability(index)
+    return Gpu(f"cuda:{index}", total, total - free - reserved, "as it is now", capability)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest import mock
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -24,6 +25,8 @@ from ._devices import Gpu
 
 _PACKAGES = ("<", *(f"{os.path.dirname(os.path.realpath(module))}{os.sep}" for module in (torch.__file__, os.path.dirname(__file__))))
 """What frames of PyTorch, of this package and of generated code begin with."""
+KINDS = ("parameters", "inputs", "gradients", "optimizer", "activations", "backward", "workspace")
+"""What tensors are."""
 _CONVOLUTION_BESIDES = 16
 """Bytes that a convolution's workspace has besides its operands in another layout."""
 
@@ -70,6 +73,8 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.run = DryRun()
         self.phase = "parameters"
+        self.running: str | None = None
+        """The op that runs; where an op has failed, that one."""
         self._gpu = gpu
         self._known: dict[int, int] = {}
         self._lines: dict[int, str] = {}
@@ -94,21 +99,43 @@ class Recorder(TorchDispatchMode):
 
         weakref.finalize(storage, goes).atexit = False
 
-    def rename(self, tensors: Iterator[torch.Tensor], kind: str) -> None:
+    def rename(self, tensors: Iterable[torch.Tensor], kind: str) -> None:
         """Says what tensors are that were made meanwhile."""
         for tensor in tensors:
-            number = self._known.get(tensor.untyped_storage()._cdata)
-            if number is not None:
-                self.run.allocations[number] = replace(self.run.allocations[number], kind=kind)
+            self._change(tensor, kind=kind)
+
+    def name_all(self, tensors: Mapping[str, torch.Tensor], kind: str) -> None:
+        """The same, and what they are called."""
+        for name, tensor in tensors.items():
+            self._change(tensor, kind=kind, op=name, line="")
+
+    def _change(self, tensor: torch.Tensor, **what: str) -> None:
+        number = self._known.get(tensor.untyped_storage()._cdata)
+        if number is not None:
+            self.run.allocations[number] = replace(self.run.allocations[number], **what)  # type: ignore[arg-type]
+
+    def rename_all(self, old: str, new: str, but: Collection[torch.Tensor]) -> None:
+        """Says what all tensors of a kind are, apart from some."""
+        kept = {self._known.get(one.untyped_storage()._cdata) for one in but}
+        for number in self._known.values():
+            if number not in kept and self.run.allocations[number].kind == old:
+                self.run.allocations[number] = replace(self.run.allocations[number], kind=new)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        # A program may be told that tensors lie elsewhere.
+        with torch._C.DisableTorchFunction():
+            return self._run(func, args, kwargs)
+
+    def _run(self, func: Any, args: Any, kwargs: Any) -> Any:
         op = str(func.overloadpacket).replace(".", "::", 1)
         line = self._line()
         if func.overloadpacket in (torch.ops.aten._softmax, torch.ops.aten._log_softmax) and args[2]:
             # PyTorch knows this kernel of `float16` alone, where nothing runs.
             result = torch.empty_like(args[0], dtype=torch.float32)
         else:
+            self.running = op
             result = func(*args, **(kwargs or {}))
+            self.running = None
         results = [one for one in tree_leaves(result) if isinstance(one, torch.Tensor)]
         for one in results:
             self.track(one, self._kind(), op, line)
@@ -137,7 +164,7 @@ class Recorder(TorchDispatchMode):
             return "" if node is None else self._lines.get(node._sequence_nr(), "")
         if self.phase != "forward":
             return ""
-        line = _own_line()
+        line = own_line()
         # Autograd made the node before it called this.
         self._lines[torch.autograd._get_sequence_nr() - 1] = line
         return line
@@ -155,19 +182,32 @@ class Recorder(TorchDispatchMode):
                 self._comes(Allocation(self._gpu.matmul, "workspace", "cuBLAS", ""))
                 if thread == "main":
                     self._comes(Allocation(1 << 20, "workspace", "cuBLASLt", ""))
-        elif packet is aten.convolution:
-            yield _convolution(operands[0], operands[1], results[0])
-        elif packet is aten.convolution_backward:
-            gradient, given, weight = operands[:3]
-            if args[-1][0]:
-                yield _convolution(gradient, weight, given)
-            if args[-1][1]:
-                yield _convolution(gradient, given, weight)
-        elif packet is aten.sum and operands and results:
-            # Columns are summed in parts; the parts are as many as the device runs at a time, at most some 16 MB.
-            rows = operands[0].numel() // max(1, results[0].numel())
-            if rows >= 512 and results[0].numel() > 1 and len(args) > 1 and operands[0].dim() - 1 not in _axes(args[1], operands[0]):
-                yield min(2 * operands[0].numel() * 4, 16 << 20)
+        yield from workspaces(packet, args, operands, results)
+
+
+def workspaces(packet: Any, args: Sequence[Any], operands: Sequence[torch.Tensor], results: Sequence[torch.Tensor]) -> Iterator[int]:
+    """Bytes that a kernel of CUDA takes while it runs, one number for each block.
+
+    Args:
+        packet: The op.
+        args: What it is called with.
+        operands: The tensors among these.
+        results: The tensors that it gives.
+    """
+    aten = torch.ops.aten
+    if packet is aten.convolution:
+        yield _convolution(operands[0], operands[1], results[0])
+    elif packet is aten.convolution_backward:
+        gradient, given, weight = operands[:3]
+        if args[-1][0]:
+            yield _convolution(gradient, weight, given)
+        if args[-1][1]:
+            yield _convolution(gradient, given, weight)
+    elif packet is aten.sum and operands and results:
+        # Columns are summed in parts; the parts are as many as the device runs at a time, at most some 16 MB.
+        rows = operands[0].numel() // max(1, results[0].numel())
+        if rows >= 512 and results[0].numel() > 1 and len(args) > 1 and operands[0].dim() - 1 not in _axes(args[1], operands[0]):
+            yield min(2 * operands[0].numel() * 4, 16 << 20)
 
 
 def _axes(axes: Any, tensor: torch.Tensor) -> set[int]:
@@ -180,9 +220,9 @@ def _convolution(*tensors: torch.Tensor) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors) + _CONVOLUTION_BESIDES
 
 
-def _own_line() -> str:
-    """The innermost frame that is neither PyTorch's nor ours."""
-    frame: Any = sys._getframe(2)
+def own_line() -> str:
+    """The innermost frame that is neither PyTorch's nor ours: `file:line`."""
+    frame: Any = sys._getframe(1)
     while frame is not None:
         path = frame.f_code.co_filename
         if not path.startswith(_PACKAGES):
@@ -205,42 +245,68 @@ _FULL = frozenset(
 """What it runs in single precision."""
 
 
+_SOFTMAX = ("softmax", "log_softmax", "cross_entropy")
+
+
 class AsOnCuda(TorchFunctionMode):
     """Has functions take the kernels that they take on CUDA."""
 
-    def __init__(self, precision: torch.dtype | None) -> None:
+    def __init__(self, precision: torch.dtype | None, is_traced: bool = False) -> None:
+        """
+        Args:
+            precision: The lower precision of autocast, where it is on.
+            is_traced: Whether a graph is made of what runs: PyTorch traces no softmax that reads `bfloat16` and writes
+                single precision.
+        """
         super().__init__()
-        self._precision = precision
+        self._given = precision
+        self._is_traced = is_traced
         self._casts: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         """Weights that were cast, which autocast keeps to its end."""
-        self._is_full = False
+
+    @property
+    def precision(self) -> torch.dtype | None:
+        """The lower precision of autocast, where it is on."""
+        return self._given
+
+    def forget_casts(self) -> None:
+        """Autocast ends."""
+        self._casts.clear()
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if self._precision is not None and not self._is_full:
+        if self.precision is not None:
             if name in _HALF:
                 # The compiler of PyTorch evaluates operands from the last one to the first.
                 args = tuple(reversed([tree_map(self._half, one) for one in reversed(args)]))
                 kwargs = tree_map(self._half, kwargs)
-            elif name in ("softmax", "log_softmax", "cross_entropy") and (fused := _softmax(name, *args, **kwargs)) is not None:
+            elif name in _SOFTMAX and not self._is_traced and (fused := _softmax(name, *args, **kwargs)) is not None:
                 return fused
             elif name in _FULL:
                 args, kwargs = tree_map(_full, (args, kwargs))
+        if name == "multi_head_attention_forward":
+            return self._within(func, args, kwargs)
         if name == "scaled_dot_product_attention":
             return _attention(*args, **kwargs)
         if name == "dropout" and not isinstance(args[0] if args else None, torch.nn.Module):
             return _dropout(*args, **kwargs)
         return func(*args, **kwargs)
 
+    def _within(self, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Functions that are made of others have each of them taken as on CUDA."""
+        with mock.patch.object(torch.nn.functional, "has_torch_function", lambda _: False), self:
+            return func(*args, **kwargs)
+
     def _half(self, value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or value.dtype != torch.float32:
             return value
-        assert self._precision is not None
+        precision = self.precision
+        assert precision is not None
         if not (value.is_leaf and value.requires_grad):
-            return value.to(self._precision)
+            return value.to(precision)
         if id(value) not in self._casts:
-            self._casts[id(value)] = (value, value.to(self._precision))
+            self._casts[id(value)] = (value, value.to(precision))
         return self._casts[id(value)][1]
 
 
@@ -305,5 +371,20 @@ def _dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace
 @contextmanager
 def on_cuda(recorder: Recorder, precision: torch.dtype | None) -> Iterator[None]:
     """Runs what is inside as on CUDA, without numbers."""
-    with recorder, AsOnCuda(precision):
+    mode = AsOnCuda(precision)
+    with recorder, again_within(mode), mode:
+        yield
+
+
+@contextmanager
+def again_within(mode: TorchFunctionMode) -> Iterator[None]:
+    """What a checkpoint computes again in a backward inside has its functions taken by the mode, too."""
+    engine = torch.autograd._engine_run_backward
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        is_inside = mode in torch.overrides._get_current_function_mode_stack()
+        with nullcontext() if is_inside else mode:
+            return engine(*args, **kwargs)
+
+    with mock.patch.object(torch.autograd, "_engine_run_backward", run):
         yield

@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import torch
@@ -16,16 +16,16 @@ from torch.utils._pytree import tree_map
 from .. import _native
 from ..errors import ModelError, UsageError
 from ._devices import Gpu, device as named_device
-from ._dry_run import DryRun, Recorder, on_cuda
+from ._dry_run import KINDS, DryRun, Recorder, on_cuda
+from ._simulated import SimulatedDevice
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Precision = Literal["bf16", "fp16"]
 Optimizer = torch.optim.Optimizer | Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer]
-_PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16}
-_KINDS = ("parameters", "inputs", "gradients", "optimizer", "activations", "backward", "workspace")
-_ENDLESS = 1 << 50
+PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16}
+ENDLESS = 1 << 50
 """More memory than any device has."""
 _STEPS = 2
 """The state of the optimizer is there from the second one on."""
@@ -66,6 +66,8 @@ class Estimate:
     """Why not."""
     basis: str
     """Where the figures of the device are from."""
+    run: DryRun = field(default_factory=DryRun, compare=False, repr=False)
+    """Every allocation of the step, and of those before it."""
 
     @property
     def total_bytes(self) -> int:
@@ -74,18 +76,29 @@ class Estimate:
 
     def to_json(self) -> str:
         """As an object of JSON."""
-        return json.dumps(asdict(self) | {"total_bytes": self.total_bytes}, indent=2)
+        return json.dumps(self.as_object(), indent=2)
+
+    def as_object(self) -> dict[str, Any]:
+        """The figures by name, as `to_json` has them."""
+        figures = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "run"}
+        return figures | {"total_bytes": self.total_bytes}
+
+    def to_html(self, title: str = "Training step") -> str:
+        """A page for a browser, one file: memory over the step by kind, the peak, and the largest tensors then."""
+        from ._page import page
+
+        return page(title, self)
 
     def __str__(self) -> str:
         verdict = "fits" if self.fits else "does not fit"
-        rows = [(kind, self.kinds[kind]) for kind in _KINDS if kind in self.kinds]
+        rows = [(kind, self.kinds[kind]) for kind in KINDS if kind in self.kinds]
         rows += [("reserved besides", self.reserved_bytes - self.allocated_bytes), ("context", self.context_bytes)]
         where = f", {self.line}" if self.line else ""
         return "\n".join(
             [
-                f"{verdict}: {_size(self.total_bytes)} of {_size(self.device_bytes)} ({self.device}, {self.basis})",
+                f"{verdict}: {size(self.total_bytes)} of {size(self.device_bytes)} ({self.device}, {self.basis})",
                 f"peak at `{self.op}` ({self.phase}{where})",
-                *(f"{name:18}{_size(size):>12}" for name, size in rows),
+                *(f"{name:18}{size(count):>12}" for name, count in rows),
                 *([self.failure] if self.failure else []),
             ]
         )
@@ -122,11 +135,11 @@ def estimate(
         ModelError: The step does not run without numbers; `.op` names the op.
     """
     gpu = named_device(device)
-    if precision is not None and precision not in _PRECISIONS:
+    if precision is not None and precision not in PRECISIONS:
         raise UsageError(f"`{precision}` is no precision of autocast: give `bf16` or `fp16`")
     given = [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
     run = _dry_run(model, given, gpu, optimizer, precision, loss)
-    return _of(run, gpu, settings)
+    return estimate_of(run, gpu, settings)
 
 
 def largest_batch(
@@ -136,6 +149,7 @@ def largest_batch(
     optimizer: Optimizer | None = None,
     *,
     most: int = 1 << 16,
+    seen: Callable[[int, Estimate], None] | None = None,
     **options: Unpack[_Options],
 ) -> tuple[int, Estimate | None]:
     """The largest batch that fits, with its estimate; 0 and nothing where not even one member does.
@@ -146,6 +160,7 @@ def largest_batch(
         device: `"h100"`, `"cuda 24GiB"` and others.
         optimizer: One of the model's parameters, or what makes one of them.
         most: The largest batch that is tried.
+        seen: Told of each batch that is tried.
         options: `precision`, `loss` and `settings` of `estimate`.
 
     Raises:
@@ -160,7 +175,10 @@ def largest_batch(
                 return value
             return torch.empty((batch, *value.shape[1:]), dtype=value.dtype, device="meta")
 
-        return estimate(model, tree_map(resized, given), device, optimizer, **options)
+        found = estimate(model, tree_map(resized, given), device, optimizer, **options)
+        if seen is not None:
+            seen(batch, found)
+        return found
 
     best: tuple[int, Estimate | None] = (0, None)
     low, high = 0, 1
@@ -188,10 +206,10 @@ def _dry_run(
 ) -> DryRun:
     recorder = Recorder(gpu)
     try:
-        with _on_meta(model, recorder) as twins:
+        with with_twins(model, recorder) as twins:
             parameters = list(twins.values())
-            updates = _optimizer(optimizer, twins)
-            given = [_without_numbers(one) for one in inputs]
+            updates = twin_of(optimizer, twins)
+            given = [without_numbers(one) for one in inputs]
             for one in given:
                 if isinstance(one, torch.Tensor):
                     recorder.track(one, "inputs")
@@ -199,7 +217,7 @@ def _dry_run(
             for step in range(steps):
                 _step(model, given, recorder, updates, precision, loss, step, parameters)
     except (NotImplementedError, RuntimeError) as error:
-        last = next((one.op for one in reversed(recorder.run.allocations.values()) if one.op), None)
+        last = next((one.op for one in reversed(recorder.run.allocations.values()) if one.op and one.kind != "parameters"), None)
         raise ModelError(f"the step does not run without numbers, after `{last}`: {error}", op=last) from error
     return recorder.run
 
@@ -215,23 +233,20 @@ def _step(
     parameters: list[torch.nn.Parameter],
 ) -> None:
     recorder.phase = "forward"
-    with on_cuda(recorder, None if precision is None else _PRECISIONS[precision]):
+    with on_cuda(recorder, None if precision is None else PRECISIONS[precision]):
         result = model(*inputs)
-        value = result if loss is None else loss(result)
-        if not isinstance(value, torch.Tensor):
-            raise ModelError(f"the model returns `{type(value).__name__}`: give `loss`, which makes a number of it")
-        if value.dim() > 0:
-            value = value.float().square().mean()
+        value = as_loss(result, loss)
         del result
     recorder.mark(f"forward {step}")
     recorder.phase = "backward"
-    with recorder:
+    with on_cuda(recorder, None if precision is None else PRECISIONS[precision]):
         value.backward()
     recorder.rename((one.grad for one in parameters if one.grad is not None), "gradients")
     recorder.mark(f"backward {step}")
     recorder.phase = "optimizer"
     if optimizer is not None:
-        with recorder:
+        # What an optimizer asks of the device of its parameters, it is told of CUDA.
+        with recorder, SimulatedDevice():
             optimizer.step()
         recorder.mark(f"optimizer {step}")
         optimizer.zero_grad(set_to_none=True)
@@ -239,31 +254,55 @@ def _step(
     recorder.mark(f"step {step}")
 
 
+def as_loss(result: Any, loss: Callable[[Any], torch.Tensor] | None) -> torch.Tensor:
+    """The loss of what a model returns.
+
+    Raises:
+        ModelError: That is no tensor.
+    """
+    value = result if loss is None else loss(result)
+    if not isinstance(value, torch.Tensor):
+        raise ModelError(f"the model returns `{type(value).__name__}`: give `loss`, which makes a number of it")
+    return value.float().square().mean() if value.dim() > 0 else value
+
+
 @contextmanager
-def _on_meta(model: torch.nn.Module, recorder: Recorder) -> Iterator[dict[int, torch.nn.Parameter]]:
-    """Parameters without numbers, by the `id` of those for which they stand; inside, the model runs with them."""
+def with_twins(
+    model: torch.nn.Module, recorder: Recorder | None = None, make: Callable[[Any], Any] | None = None
+) -> Iterator[dict[int, torch.nn.Parameter]]:
+    """Parameters without numbers, by the `id` of those for which they stand; inside, the model runs with them.
+
+    Args:
+        model: It has its own again afterwards.
+        recorder: Told of them.
+        make: Makes the tensors; without, `without_numbers` does.
+    """
     twins: dict[int, torch.nn.Parameter] = {}
     state: dict[str, torch.Tensor] = {}
+    made = make or without_numbers
     for name, one in model.named_parameters(remove_duplicate=False):
         if id(one) not in twins:
-            twins[id(one)] = torch.nn.Parameter(_without_numbers(one).detach(), requires_grad=one.requires_grad)
-            recorder.track(twins[id(one)], "parameters")
+            twins[id(one)] = torch.nn.Parameter(made(one).detach(), requires_grad=one.requires_grad)
+            if recorder is not None:
+                recorder.track(twins[id(one)], "parameters", name)
         state[name] = twins[id(one)]
     for name, one in model.named_buffers(remove_duplicate=False):
-        state[name] = _without_numbers(one)
-        recorder.track(state[name], "parameters")
+        state[name] = made(one)
+        if recorder is not None:
+            recorder.track(state[name], "parameters", name)
     with _reparametrize_module(model, state, tie_weights=False):
         yield twins
 
 
-def _without_numbers(value: Any) -> Any:
+def without_numbers(value: Any, device: str = "meta") -> Any:
+    """A tensor of the same form on `meta`; other values as they are."""
     if not isinstance(value, torch.Tensor):
         return value
-    found = torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device="meta")
+    found = torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device=device)
     return found.requires_grad_(value.requires_grad)
 
 
-def _optimizer(given: Any, twins: Mapping[int, torch.nn.Parameter]) -> torch.optim.Optimizer | None:
+def twin_of(given: Any, twins: Mapping[int, torch.nn.Parameter]) -> torch.optim.Optimizer | None:
     """The same optimizer of the parameters without numbers, with the loops that it takes on CUDA."""
     if given is None:
         return None
@@ -289,13 +328,18 @@ def _group(group: Mapping[str, Any], twins: Mapping[int, torch.nn.Parameter]) ->
     return {**group, "params": [twins[id(one)] for one in own]}
 
 
-def _of(run: DryRun, gpu: Gpu, settings: str) -> Estimate:
+def estimate_of(run: DryRun, gpu: Gpu, settings: str) -> Estimate:
+    """What a program takes on a device.
+
+    Raises:
+        UsageError: A setting is not known.
+    """
     requests = run.requests()
     try:
         figures, (peak, _), failed = _native.simulate_allocations(settings, gpu.total, gpu.free, requests)
         if failed is not None:
             # What it would take is worth knowing all the same.
-            figures, (peak, _), _ = _native.simulate_allocations(settings, _ENDLESS, _ENDLESS, requests)
+            figures, (peak, _), _ = _native.simulate_allocations(settings, ENDLESS, ENDLESS, requests)
     except ValueError as error:
         raise UsageError(str(error)) from error
     highest = run.allocations[abs(run.events[peak])] if run.events else None
@@ -314,12 +358,14 @@ def _of(run: DryRun, gpu: Gpu, settings: str) -> Estimate:
         fits=failed is None,
         failure=None if failed is None else failed[1],
         basis=gpu.source,
+        run=run,
     )
 
 
-def _size(size: float) -> str:
+def size(count: float) -> str:
+    """Bytes in the unit that fits."""
     for unit in ("B", "KiB", "MiB"):
-        if abs(size) < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.2f} GiB"
+        if abs(count) < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.2f} GiB"

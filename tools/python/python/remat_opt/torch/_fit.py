@@ -1,29 +1,169 @@
-"""Budgets of what is free: the memory that a step may take on a device as it is now."""
+"""Whether a training script fits a device that is not there."""
 
 from __future__ import annotations
 
-from ._budget import Budget
-from ._peak import free_bytes
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-_RESERVED = 10
-"""What part of the free memory is left: allocators round up and keep pieces, libraries load kernels."""
-_STATES = 2
-"""How many tensors of the size of each returned gradient are left free: Adam makes two with its first update, and what
-compares gradients holds two at once."""
+import torch
+
+from ..errors import RematError
+from ._budget import parse
+from ._budgets import BUDGETS, Budget, budgets, failure
+from ._devices import Gpu, device as named_device
+from ._estimate import Estimate, Optimizer, Precision, estimate, estimate_of, largest_batch, size
+from ._page import page
+from ._script import load_entry, watch
+
+_NAMES: dict[torch.dtype, Precision] = {torch.bfloat16: "bf16", torch.float16: "fp16"}
 
 
-def resolved(budget: Budget, device: str, external: int, gradients: int) -> Budget:
-    """A budget in bytes in place of `"fit"`; others as they are.
+@dataclass(frozen=True)
+class Fit:
+    """What a training script takes. `str()` of it is a report."""
 
-    What a graph is given is there already, so the free memory is for what the step takes on top.
+    name: str
+    """The script."""
+    step: Estimate
+    """Its step as it is."""
+    budgets: list[Budget] = field(default_factory=list)
+    """What less memory costs; empty where that was not asked for, or cannot be said."""
+    batches: list[tuple[int, Estimate]] = field(default_factory=list)
+    """Batches that were tried, from the smallest; empty where that was not asked for."""
+    notes: list[str] = field(default_factory=list)
+    """What the reader has to know."""
+
+    @property
+    def largest_batch(self) -> int | None:
+        """The largest batch that was tried and fits; nothing where none was tried."""
+        return max((batch for batch, step in self.batches if step.fits), default=0) if self.batches else None
+
+    def to_json(self) -> str:
+        """As an object of JSON."""
+        document: dict[str, Any] = {"format": "remat-fit/1", "name": self.name, "step": self.step.as_object()}
+        document["budgets"] = [asdict(one) for one in self.budgets]
+        batches = [{"batch": batch, "total_bytes": one.total_bytes, "fits": one.fits} for batch, one in self.batches]
+        document |= {"batches": batches, "largest_batch": self.largest_batch, "notes": self.notes}
+        return json.dumps(document, indent=2)
+
+    def to_html(self) -> str:
+        """A page for a browser, one file."""
+        return page(self.name, self.step, self.budgets, self.batches, self.notes, self.to_json())
+
+    def __str__(self) -> str:
+        lines = [str(self.step)]
+        if self.budgets:
+            lines += ["", f"{'budget':8}{'takes':>12}  {'fits':5}{'runs on':10}{'added time':>11}   estimated, as plans of `TrainStep`"]
+            for one in self.budgets:
+                verdict, least = "yes" if one.fits else "no", one.device or "-"
+                lines.append(f"{one.budget:8}{size(one.total_bytes):>12}  {verdict:5}{least:10}{one.overhead_permille / 10:>+9.1f} %")
+        if self.batches:
+            lines += ["", f"largest batch that fits: {self.largest_batch}"]
+        return "\n".join([*lines, *(f"note: {one}" for one in self.notes)])
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be said besides what the step takes."""
+
+    settings: str = ""
+    """Of the allocator."""
+    budgets: Sequence[str] = BUDGETS
+    largest_batch: bool = False
+    time_limit: float = 10.0
+    """Seconds to search for plans."""
+
+    def __post_init__(self) -> None:
+        for one in self.budgets:
+            parse(one)
+
+
+def fit_script(path: str, arguments: Sequence[str] = (), device: str = "h100", wanted: Wanted = Wanted()) -> Fit:
+    """What the training step of a script takes on a device. The script runs up to its third step, without numbers.
 
     Args:
-        budget: As `memory=` says it.
-        device: `"cpu"` or `"cuda"`, where the step runs.
-        external: Bytes of parameters, buffers and inputs, as far as the graph reads them.
-        gradients: Bytes of the gradients that the step returns: their update is not part of it.
+        path: The script.
+        arguments: Its own.
+        device: As of `estimate`.
+        wanted: What is to be said besides.
+
+    Raises:
+        ModelError: It makes no step, or an op does not run without numbers.
+        UsageError: The device, a setting or a budget is not known.
     """
-    if not budget.is_free:
-        return budget
-    free = free_bytes(device)
-    return Budget(external + max(1, free - free // _RESERVED - _STATES * gradients), None)
+    gpu = named_device(device)
+    found = watch(path, arguments, gpu)
+    step = estimate_of(found.run, gpu, wanted.settings)
+    notes = list(found.notes)
+    if not (wanted.budgets or wanted.largest_batch):
+        return Fit(path, step, notes=notes)
+    try:
+        module = found.tape.module()
+        if len(found.optimizers) > 1:
+            raise RematError("several optimizers step: give `--entry FILE:FUNCTION` for what needs one")
+    except RematError as error:
+        return Fit(path, step, notes=[*notes, failure(error)])
+    optimizer = found.optimizers[0] if found.optimizers else None
+    precision = None if found.tape.precision is None else _NAMES.get(found.tape.precision)
+    return _besides(Fit(path, step, notes=notes), module, found.tape.inputs, device, gpu, optimizer, wanted, precision, None)
+
+
+def fit_entry(entry: str, device: str = "h100", precision: Precision | None = None, wanted: Wanted = Wanted()) -> Fit:
+    """The same for what a function of a file returns: model, inputs, and if there are some optimizer and loss.
+
+    Args:
+        entry: `file.py:function`.
+        device: As of `estimate`, and so is `precision`.
+        precision: Of autocast.
+        wanted: What is to be said besides.
+
+    Raises:
+        ModelError: The function fails or returns something else, or as of `estimate`.
+        UsageError: As of `fit_script`.
+    """
+    gpu = named_device(device)
+    model, inputs, optimizer, loss = (*load_entry(entry, gpu), None, None)[:4]
+    step = estimate(model, inputs, device, optimizer, precision=precision, loss=loss, settings=wanted.settings)
+    given = [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
+    return _besides(Fit(entry, step), model, given, device, gpu, optimizer, wanted, precision, loss)
+
+
+def _besides(
+    fit: Fit,
+    model: torch.nn.Module,
+    inputs: Sequence[Any],
+    device: str,
+    gpu: Gpu,
+    optimizer: Optimizer | None,
+    wanted: Wanted,
+    precision: Precision | None,
+    loss: Any,
+) -> Fit:
+    rows: list[Budget] = []
+    batches: dict[int, Estimate] = {}
+    notes = list(fit.notes)
+    if wanted.budgets:
+        try:
+            rows = budgets(
+                model,
+                inputs,
+                gpu,
+                optimizer,
+                fit.step.total_bytes,
+                precision=precision,
+                loss=loss,
+                settings=wanted.settings,
+                wanted=wanted.budgets,
+                time_limit=wanted.time_limit,
+            )
+        except RematError as error:
+            notes.append(failure(error))
+    if wanted.largest_batch:
+        options: Any = {"precision": precision, "loss": loss, "settings": wanted.settings}
+        try:
+            largest_batch(model, inputs, device, optimizer, seen=batches.__setitem__, **options)
+        except RematError as error:
+            notes.append(f"other batches are not known: {error.args[0]}")
+    return Fit(fit.name, fit.step, rows, sorted(batches.items()), notes)

@@ -26,6 +26,8 @@ from torch.utils import _pytree as pytree
 from .. import _native
 from .._files import Folder
 from . import _cache, _measure_child
+from ._devices import Gpu
+from ._dry_run import workspaces
 from ._effects import is_collective, is_getitem, results
 from ._graph import Cost
 from ._state import kept_random
@@ -34,6 +36,9 @@ from ._storages import Storages, device_of, storage_bytes
 _CHILD_SECONDS = 600
 _FLOPS_PER_NS, _BYTES_PER_NS, _CALL_NS = 20.0, 8.0, 5_000
 """What ops that cannot be measured are assumed to reach; only relations between ops matter."""
+
+_REACHED = 0.5
+"""Share of the rates of a data sheet that kernels are assumed to reach."""
 
 _CONVOLUTIONS = (torch.ops.aten.convolution, torch.ops.aten.convolution_backward)
 
@@ -162,22 +167,60 @@ def encode(value: Any) -> Any:
 
 def estimate(node: fx.Node) -> Cost:
     """What a call takes on a machine of common speed; no workspace is known."""
+    moved = sum(storage_bytes(value) for one in (node, *node.all_input_nodes) for _, value in results(one))
+    flops = _flops(node, getattr(node.target, "overloadpacket", None), *_values(node))
+    return Cost(int(max(flops / _FLOPS_PER_NS, moved / _BYTES_PER_NS)) + _CALL_NS)
+
+
+def _values(node: fx.Node) -> tuple[Any, Any]:
+    """What a call is called with, traced."""
+
+    def value(one: Any) -> Any:
+        return one.meta["val"] if isinstance(one, fx.Node) else one
+
+    args, kwargs = pytree.tree_map(value, (node.args, node.kwargs), is_leaf=lambda one: isinstance(one, fx.Node))
+    return args, kwargs
+
+
+def _flops(node: fx.Node, packet: Any, args: Any, kwargs: Any) -> int:
     from torch.utils.flop_counter import flop_registry
 
-    moved = sum(storage_bytes(value) for one in (node, *node.all_input_nodes) for _, value in results(one))
-    flops = 0
-    counter = flop_registry.get(getattr(node.target, "overloadpacket", None))
-    if counter is not None:
-        args, kwargs = pytree.tree_map(
-            lambda one: one.meta["val"] if isinstance(one, fx.Node) else one,
-            (node.args, node.kwargs),
-            is_leaf=lambda one: isinstance(one, fx.Node),
-        )
-        try:
-            flops = int(counter(*args, **kwargs, out_val=node.meta.get("val")))
-        except Exception:  # The counters of PyTorch do not know all forms of a call.
-            flops = 0
-    return Cost(int(max(flops / _FLOPS_PER_NS, moved / _BYTES_PER_NS)) + _CALL_NS)
+    counter = flop_registry.get(packet)
+    if counter is None:
+        return 0
+    try:
+        return int(counter(*args, **kwargs, out_val=node.meta.get("val")))
+    except Exception:  # The counters of PyTorch do not know all forms of a call.
+        return 0
+
+
+def estimates(graph: fx.Graph, gpu: Gpu) -> Costs:
+    """What the calls of a graph would take on a device that is not there: time by its data sheet, workspace as in
+    `_dry_run`.
+
+    Args:
+        graph: ATen ops with traced values.
+        gpu: The device.
+    """
+    storages, costs = Storages(graph), Costs()
+    for node in graph.nodes:
+        if node.op != "call_function" or is_getitem(node):
+            continue
+        if storages.is_view(node) and not node.target._schema.is_mutable:
+            costs.by_node[node] = Cost()
+            continue
+        args, kwargs = _values(node)
+        operands = [one for one in pytree.tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)]
+        given = [value for _, value in results(node)]
+        packet = getattr(node.target, "overloadpacket", None)
+        moved = sum(storage_bytes(one) for one in (*given, *operands))
+        single, half, memory = gpu.rates
+        is_half = any(one.dtype in (torch.bfloat16, torch.float16) for one in operands)
+        rate = _REACHED * (half if is_half else single)
+        time = max(_flops(node, packet, args, kwargs) / rate, moved / (_REACHED * memory))
+        costs.by_node[node] = Cost(int(time) + _CALL_NS, sum(workspaces(packet, args, operands, given)))
+        costs.estimated[node.name] = f"{gpu.name} is not there"
+    return costs
 
 
 def _measured(calls: Mapping[str, dict[str, Any]], device: str) -> dict[str, Any]:

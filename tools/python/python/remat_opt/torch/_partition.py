@@ -24,7 +24,7 @@ from ._divide import Plannable
 from ._dropout import split_dropout
 from ._effects import allow, is_getitem, names_of, refuse_unsupported
 from ._emit import emit, original
-from ._fit import resolved
+from ._free import resolved
 from ._graph import TrainingGraph
 from ._live import Workspace
 from ._measure import Costs, channels_last_workspace, measure

@@ -20,7 +20,7 @@ from ._check import Gradients
 from ._eager import Eager
 from ._effects import names_of
 from ._emit import drop_unused, emit
-from ._fit import resolved
+from ._free import resolved
 from ._optimizer import Updates
 from ._plans import Search, plan_within
 from ._refusals import refuse_lost

@@ -20,7 +20,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from ._budget import objects_around
 from ._code import Half
 from ._divide import Moment, Option, Plannable, choose, duration, options, peak
-from ._fit import resolved
+from ._free import resolved
 from ._partition import Settings
 from ._peak import Marks
 from ._plans import longest_of

@@ -8,7 +8,7 @@ from torch import fx
 
 from ._budget import Memory, parse
 from ._effects import allow, is_once, names_of
-from ._fit import resolved
+from ._free import resolved
 from ._graph import TrainingGraph, ancestors
 from ._measure import measure
 from ._plans import Search, plan_within

@@ -135,8 +135,12 @@ def _shown(value: Any) -> str:
 
 def _refuse_overlaps(parameters: dict[str, torch.nn.Parameter]) -> None:
     """Parameters that share memory without being the same cannot be updated one by one."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
     seen: dict[int, str] = {}
     for name, parameter in parameters.items():
+        if isinstance(parameter, FakeTensor):
+            continue  # It lies nowhere.
         key = parameter.untyped_storage().data_ptr()
         if key and key in seen:
             raise UnsupportedGraph(name, f"the parameter lies in the memory of `{seen[key]}`")

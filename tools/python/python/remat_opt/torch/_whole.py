@@ -11,9 +11,10 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ._clip import clip_gradients
+from ._devices import Gpu
 from ._effects import allow
 from ._graph import Cost, Cut, TrainingGraph
-from ._measure import Costs, estimate, measure
+from ._measure import Costs, estimate, estimates, measure
 from ._optimizer import Updates
 from ._storages import storage_bytes
 from ._trace import Trace, trace
@@ -68,6 +69,7 @@ def whole_step(
     clip_grad_norm: float | None = None,
     name: str = "step",
     estimated: bool = False,
+    gpu: Gpu | None = None,
     recomputable: Collection[str] = (),
 ) -> WholeStep:
     """Traces and measures a step.
@@ -81,6 +83,7 @@ def whole_step(
         clip_grad_norm: What the norm of all gradients is clipped to, before parameters are updated.
         name: Of the problem.
         estimated: Whether durations are estimates, the same on every machine. Workspace is measured all the same.
+        gpu: A device that is not there, for which time and workspace are estimated; nothing is measured.
         recomputable: Ops of other packages, and packages, that may run again.
 
     Raises:
@@ -92,8 +95,8 @@ def whole_step(
     if not cut and not scaled:
         traced.fix_tangent()
     norm = None if clip_grad_norm is None else clip_gradients(traced, clip_grad_norm)
-    costs = measure(traced.graph)
-    if estimated:
+    costs = measure(traced.graph) if gpu is None else estimates(traced.graph, gpu)
+    if estimated and gpu is None:
         costs.by_node = {
             node: replace(cost, duration=estimate(node).duration) for node, cost in costs.by_node.items()
         }
