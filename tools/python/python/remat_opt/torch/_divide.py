@@ -125,6 +125,40 @@ def options(source: Plannable, search: Search) -> list[Option]:
     return [one for place, one in enumerate(found) if place == 0 or not _is_beaten(one, found[:place])]
 
 
+def refined(
+    plannable: Plannable, graph: int, moments: Sequence[Moment], choice: Mapping[int, Option], limit: int, search: Search
+) -> Option | None:
+    """A plan of one graph for just the room that the others leave, if one is found.
+
+    Args:
+        plannable: The graph.
+        graph: Its number.
+        moments: Of all steps that were measured.
+        choice: A plan for each graph, which keep the limit together.
+        limit: Bytes above what a step begins with.
+        search: How long, with how many threads.
+    """
+    takes = choice[graph].takes
+    saved = forward = backward = limit
+    for one in moments:
+        calls, left = one.waiting.get(graph, 0), limit - one.peak(choice)
+        if one.runs == graph and not one.is_backward:
+            forward = min(forward, left + takes.forward)
+        if one.runs == graph and one.is_backward:
+            # Of several calls that wait, one gives way to what its backward takes.
+            backward = min(backward, left + takes.backward + calls * takes.saved)
+            saved = min(saved, left // calls + takes.saved)
+        elif calls:
+            saved = min(saved, left // calls + takes.saved)
+    calls = max((one.waiting.get(graph, 0) for one in moments if one.runs == graph and one.is_backward), default=1)
+    passed = _passed(plannable.graph)
+    budget = min(forward, backward - (calls - 1) * saved + passed)
+    most = passed + saved
+    limited = plannable.graph.with_workspace(CUT, budget - most) if budget > most else plannable.graph
+    plan = found_within(limited, budget, search) if budget > 0 else None
+    return None if plan is None else plannable.option(plan)
+
+
 def peak(moments: Sequence[Moment], choice: Mapping[int, Option]) -> int:
     """Most bytes of a step with a plan for each graph."""
     return max((one.peak(choice) for one in moments), default=0)

@@ -19,7 +19,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from ._budget import objects_around
 from ._code import Half
-from ._divide import Moment, Option, Plannable, choose, duration, options, peak
+from ._divide import Moment, Option, Plannable, choose, duration, options, peak, refined
 from ._free import resolved
 from ._partition import Settings
 from ._peak import Marks
@@ -225,12 +225,34 @@ class Steps:
             once = duration({graph: menu[0] for graph, menu in self._menus.items()}, calls)
             longest = longest_of(once) if self._budget.is_auto else None
             chosen = choose(moments, self._menus, calls, limit, longest)
+            if longest is None and 0 < limit and peak(moments, chosen) <= limit:
+                chosen = self._refined(moments, calls, chosen, limit)
         changed = [graph for graph, one in chosen.items() if one.plan["steps"] != self._choice[graph].plan["steps"]]
         for graph in changed:
             self._graphs[graph].take(chosen[graph])
         self._choice |= chosen
         known.is_settled = not changed
         self._report(moments, external, limit)
+
+    def _refined(
+        self, moments: Sequence[Moment], calls: Counter[int], chosen: dict[int, Option], limit: int
+    ) -> dict[int, Option]:
+        """A choice with plans that use the room which it leaves, the graph with most time to gain first."""
+        first = {graph: menu[0] for graph, menu in self._menus.items()}
+
+        def gain(graph: int) -> int:
+            return calls[graph] * (chosen[graph].duration - first[graph].duration)
+
+        todo = [graph for graph in sorted(chosen, key=gain, reverse=True) if gain(graph) > 0]
+        for graph in todo:
+            plannable = self._graphs[graph].plannable
+            assert plannable is not None
+            part = self._settings.search.part(1 / len(todo))
+            if (option := refined(plannable, graph, moments, chosen, limit, part)) is not None:
+                self._menus[graph].append(option)
+                menus = {one: [plan] for one, plan in chosen.items()} | {graph: [chosen[graph], option]}
+                chosen = choose(moments, menus, calls, limit)
+        return chosen
 
     def _limit(self, moments: Sequence[Moment], external: int) -> int:
         """Bytes above parameters and inputs that a step may take; 0 for as little as possible."""
