@@ -101,7 +101,7 @@ fn open(plan: Option<&CStr>, library: Option<&CStr>, settings: &CudaSettings) ->
         let file = read_plan(path).map_err(|why| format!("remat: {path}: {why}"))?;
         if file.cuda.is_none() {
             return Err(format!(
-                "remat: {path} is a plan for the processor: make one with `--device cuda`"
+                "remat: {path} is a plan for the processor: plan the model for the CUDA provider"
             ));
         }
         Ok((path.to_owned(), file))

@@ -24,28 +24,36 @@ unsafe extern "C" {
 /// `cudaError_t`: 0 stands for success.
 type Error = c_int;
 
+type Malloc = unsafe extern "C" fn(*mut *mut c_void, usize) -> Error;
+type Free = unsafe extern "C" fn(*mut c_void) -> Error;
+type GetDevice = unsafe extern "C" fn(*mut c_int) -> Error;
+type SetDevice = unsafe extern "C" fn(c_int) -> Error;
+type MemGetInfo = unsafe extern "C" fn(*mut usize, *mut usize) -> Error;
+type Plain = unsafe extern "C" fn() -> Error;
+type ErrorString = unsafe extern "C" fn(Error) -> *const c_char;
+
 /// Functions of the CUDA runtime, as its documentation has them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Library {
-    malloc: unsafe extern "C" fn(*mut *mut c_void, usize) -> Error,
-    free: unsafe extern "C" fn(*mut c_void) -> Error,
-    get_device: unsafe extern "C" fn(*mut c_int) -> Error,
-    set_device: unsafe extern "C" fn(c_int) -> Error,
-    mem_get_info: unsafe extern "C" fn(*mut usize, *mut usize) -> Error,
-    synchronize: unsafe extern "C" fn() -> Error,
-    last_error: unsafe extern "C" fn() -> Error,
-    error_string: unsafe extern "C" fn(Error) -> *const c_char,
+    malloc: Malloc,
+    free: Free,
+    get_device: GetDevice,
+    set_device: SetDevice,
+    mem_get_info: MemGetInfo,
+    synchronize: Plain,
+    last_error: Plain,
+    error_string: ErrorString,
 }
 
 macro_rules! function {
-    ($library:expr, $name:literal) => {{
+    ($library:expr, $name:literal, $type:ty) => {{
         // SAFETY: the library is loaded, and the name ends in a zero.
         let found = unsafe { dlsym($library, $name.as_ptr()) };
         if found.is_null() {
             return Err(format!("it has no `{}`", $name.to_string_lossy()));
         }
         // SAFETY: a function of this name in a CUDA runtime has the type of the field, in every version.
-        unsafe { std::mem::transmute(found) }
+        unsafe { std::mem::transmute::<*mut c_void, $type>(found) }
     }};
 }
 
@@ -82,14 +90,14 @@ impl Library {
 
     fn of(handle: *mut c_void) -> Result<Self, String> {
         Ok(Self {
-            malloc: function!(handle, c"cudaMalloc"),
-            free: function!(handle, c"cudaFree"),
-            get_device: function!(handle, c"cudaGetDevice"),
-            set_device: function!(handle, c"cudaSetDevice"),
-            mem_get_info: function!(handle, c"cudaMemGetInfo"),
-            synchronize: function!(handle, c"cudaDeviceSynchronize"),
-            last_error: function!(handle, c"cudaGetLastError"),
-            error_string: function!(handle, c"cudaGetErrorString"),
+            malloc: function!(handle, c"cudaMalloc", Malloc),
+            free: function!(handle, c"cudaFree", Free),
+            get_device: function!(handle, c"cudaGetDevice", GetDevice),
+            set_device: function!(handle, c"cudaSetDevice", SetDevice),
+            mem_get_info: function!(handle, c"cudaMemGetInfo", MemGetInfo),
+            synchronize: function!(handle, c"cudaDeviceSynchronize", Plain),
+            last_error: function!(handle, c"cudaGetLastError", Plain),
+            error_string: function!(handle, c"cudaGetErrorString", ErrorString),
         })
     }
 
