@@ -143,6 +143,11 @@ def planned(remat_opt, network, output, *more):
     return json.loads(run.stdout)
 
 
+def said(run):
+    """The error stream without its line breaks."""
+    return " ".join(run.stderr.replace("│", " ").split())
+
+
 def parts(plan):
     """The plan of loading, and the last one of runs: size, first and last time, rank, and whether it is an output."""
     load, run, now = [], [], None
@@ -278,7 +283,32 @@ def test_a_recorded_plan_has_weights_and_runs_in_one_block(remat_opt, device, tm
     # Requests of another model are refused.
     other = remat_opt(NETWORKS[0], "-o", plan, "--device", "cuda", "--requests", file)
     assert other.returncode == 2
-    assert "are those of the model" in " ".join(other.stderr.split())
+    assert "are those of the model" in said(other)
+
+
+def test_sizes_of_several_recorded_shapes_become_formulas(remat_opt, device, tmp_path):
+    network, plan, file = NETWORKS[3], tmp_path / "model.onnx.arena", tmp_path / "requests.json"
+    planned(remat_opt, network, plan)
+    model = next(line for line in plan.read_text().splitlines() if line.startswith("model ")).split()[1]
+
+    def events(batch):
+        return [4 * batch * 24, 1000, -1, 64 * batch * 7, 4 * batch * 8, -2, -3]
+
+    runs = [{"dims": {"batch": batch}, "inputs": [["x", [batch, 24]]], "events": events(batch)} for batch in (1, 2, 4, 8, 16)]
+    head = {"format": "remat-requests/1", "model": model, "runtime": "1.31.1", "level": "all", "load": [5000]}
+    file.write_text(json.dumps(head | {"runs": runs}))
+    report = planned(remat_opt, network, plan, "--requests", file, "--shapes", "batch=1..32")
+    assert report["dims"] == {"batch": [1, 32]}
+    provider = device.open(plan)
+    _, held = provider.load([5000])
+    for batch in (3, 32, 7, 1):
+        provider.give(set(provider.replay(events(batch), dict(held))[1]) - set(held))
+    figures = provider.figures()
+    assert (figures["runs"], figures["missed"], figures["refused"]) == (4, 0, 0)
+    # One block, for the largest shape.
+    assert (device.calls()["mallocs"], device.calls()["bytes"]) == (1, figures["block_bytes"])
+    provider.give(held)
+    provider.close()
 
 
 def test_threads_of_two_sessions_have_blocks_of_their_own(remat_opt, device, tmp_path):
@@ -317,6 +347,5 @@ def test_what_is_not_for_a_cuda_device_is_said(remat_opt, tmp_path):
     ]:
         run = remat_opt(NETWORKS[0], *(tmp_path / word if word.startswith("out.") else word for word in arguments))
         assert run.returncode == 2, run.stderr
-        said = " ".join(run.stderr.replace("│", " ").split())
-        assert why in said, said
+        assert why in said(run)
     assert not list(tmp_path.iterdir())

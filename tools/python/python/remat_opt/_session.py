@@ -144,9 +144,12 @@ def record_requests(
     model = pathlib.Path(os.path.abspath(path))
     options = sess_options if sess_options is not None else onnxruntime.SessionOptions()
     wanted = providers if providers is not None else [_cuda.PROVIDER, "CPUExecutionProvider"]
+    levels = {value: name for name, value in _LEVELS.items()}
+    level = levels.get(options.graph_optimization_level.name)
+    if level is None:
+        raise UsageError(f"plans are for other levels than {options.graph_optimization_level.name}: {', '.join(levels)}")
     functions, chosen = _cuda.with_functions(_own_library(), None, wanted, record=True)
     functions.register(options)
-    level = next(name for name, value in _LEVELS.items() if value == options.graph_optimization_level.name)
     recorder = _cuda.Recorder(model, onnxruntime.__version__, level)
     made = Session(model, options, chosen, keywords)
     functions.close_with(made)
