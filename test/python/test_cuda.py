@@ -9,6 +9,7 @@ import threading
 
 import models
 import onnx
+import onnxruntime as ort
 import pytest
 
 FAKE = models.ROOT / "passes" / "onnxruntime" / "arena" / "tests" / "fake_cuda.c"
@@ -336,6 +337,37 @@ def test_threads_of_two_sessions_have_blocks_of_their_own(remat_opt, device, tmp
         provider.functions.empty_cache()
         provider.close()
     assert (device.calls()["bytes"], device.calls()["wrong"]) == (0, 0)
+
+
+def test_sessions_tell_when_they_load(device, remat_opt, library, tmp_path):
+    provider = device.open()
+
+    def options(key, value):
+        chosen = ort.SessionOptions()
+        chosen.add_session_config_entry(key, str(value))
+        chosen.register_custom_ops_library(str(library))
+        return chosen
+
+    def counted():
+        assert provider.functions.alloc(100)
+        figures = provider.figures()
+        return figures["at_load"], figures["missed"]
+
+    own = ("remat.arena.cuda", provider.functions.session)
+    unknown = onnx.load(NETWORKS[0])
+    unknown.graph.node[0].op_type = "Unknown"
+    with pytest.raises(Exception, match="Unknown"):
+        ort.InferenceSession(unknown.SerializeToString(), options(*own), providers=["CPUExecutionProvider"])
+    # It began to load, and did not end.
+    assert counted() == (1, 0)
+    ort.InferenceSession(NETWORKS[0], options(*own), providers=["CPUExecutionProvider"])
+    assert counted() == (1, 1)
+    with pytest.raises(Exception, match="is no number of `remat_cuda_open`"):
+        options("remat.arena.cuda", 99)
+    planned(remat_opt, NETWORKS[0], tmp_path / "model.onnx.arena")
+    with pytest.raises(Exception, match="is for the CUDA provider"):
+        options("remat.arena.plan", tmp_path / "model.onnx.arena")
+    provider.close()
 
 
 def test_what_is_not_for_a_cuda_device_is_said(remat_opt, tmp_path):

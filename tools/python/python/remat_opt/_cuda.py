@@ -110,6 +110,12 @@ class Functions:
         options.add_session_config_entry("remat.arena.cuda", str(self.number))
         options.register_custom_ops_library(self._path)
 
+    def give_up(self) -> None:
+        """No session was made: loading is over, and others may have the functions."""
+        number = ctypes.c_int64(self.number)
+        self._library.remat_cuda_load_ends(number)
+        self._library.remat_cuda_close(number)
+
     def close_with(self, session: object) -> None:
         """Others may have the functions when a session is gone."""
         weakref.finalize(session, self._library.remat_cuda_close, ctypes.c_int64(self.number))

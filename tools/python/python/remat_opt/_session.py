@@ -139,8 +139,6 @@ def record_requests(
     onnxruntime = _onnxruntime()
     if _cuda.PROVIDER not in onnxruntime.get_available_providers():
         raise UsageError("this ONNX Runtime has no CUDA provider: pip install onnxruntime-gpu")
-    from ._runtime import Session
-
     model = pathlib.Path(os.path.abspath(path))
     options = sess_options if sess_options is not None else onnxruntime.SessionOptions()
     wanted = providers if providers is not None else [_cuda.PROVIDER, "CPUExecutionProvider"]
@@ -149,10 +147,8 @@ def record_requests(
     if level is None:
         raise UsageError(f"plans are for other levels than {options.graph_optimization_level.name}: {', '.join(levels)}")
     functions, chosen = _cuda.with_functions(_own_library(), None, wanted, record=True)
-    functions.register(options)
     recorder = _cuda.Recorder(model, onnxruntime.__version__, level)
-    made = Session(model, options, chosen, keywords)
-    functions.close_with(made)
+    made = _made(functions, model, options, chosen, keywords)
     recorder.loaded(functions.events())
     declared = {one.name: one.shape for one in made.get_inputs()}
     ran = 0
@@ -186,9 +182,9 @@ def _on_cuda(
     keywords: dict[str, Any],
 ) -> Session:
     """A session whose CUDA provider follows a plan."""
-    from ._runtime import Session
-
     if _cuda.place(providers) is None:
+        from ._runtime import Session
+
         warnings.warn(f"`{plan}` is for `{_cuda.PROVIDER}`, which `providers` do not name: no plan is followed", stacklevel=3)
         return Session(model, options, providers, keywords)
     try:
@@ -198,8 +194,25 @@ def _on_cuda(
     library = model.with_name(_LIBRARY)
     functions, chosen = _cuda.with_functions(library if library.exists() else _own_library(), plan, providers or [])
     options.graph_optimization_level = getattr(_onnxruntime().GraphOptimizationLevel, level)
+    return _made(functions, model, options, chosen, keywords)
+
+
+def _made(
+    functions: _cuda.Functions,
+    model: pathlib.Path,
+    options: onnxruntime.SessionOptions,
+    providers: list[Any],
+    keywords: dict[str, Any],
+) -> Session:
+    """A session whose CUDA provider has these functions, for as long as it is there."""
+    from ._runtime import Session
+
     functions.register(options)
-    made = Session(model, options, chosen, keywords, functions.counts)
+    try:
+        made = Session(model, options, providers, keywords, functions.counts)
+    except BaseException:
+        functions.give_up()
+        raise
     functions.close_with(made)
     return made
 

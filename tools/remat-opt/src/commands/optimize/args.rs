@@ -116,7 +116,8 @@ pub(crate) struct OptimizeArgs {
     /// Where to write; `-` for stdout.
     ///
     /// The extension says what: `.onnx` and `.mlir` the rewritten model, `.json` the plan, `.sched` the plan for devices, `.remat`
-    /// readable text, `.dot` a drawing. Without it, only the report is printed. `-` writes to stdout, and the report goes to stderr.
+    /// readable text, `.dot` a drawing, `.arena` the plan of memory for a CUDA device (`--device cuda`). Without it, only the report is printed. `-`
+    /// writes to stdout, and the report goes to stderr.
     #[arg(short, long, value_name = "OUT", help_heading = OUTPUT)]
     pub(super) output: Option<PathBuf>,
     /// For `-o -`: what to write [default: onnx or mlir as IN is, else json].
