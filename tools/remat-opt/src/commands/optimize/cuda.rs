@@ -70,6 +70,12 @@ impl Body for Report {
             lines.push(format!("Shapes   {}", dims.join(" ")));
         }
         lines.extend(planned.not_measured.iter().map(|what| format!("Not measured: {what}")));
+        if !planned.is_recorded {
+            lines.push(
+                "Exact    with requests that the device was seen to get: `remat_opt.record_requests`, `--requests`"
+                    .to_owned(),
+            );
+        }
         lines.push(format!(
             "Written  {} [{:.0} s]",
             shown(planned.file.display()),
@@ -148,11 +154,6 @@ pub(super) fn run(
         write_arena_library(library).map_err(DeployError::from)?;
     }
     line.finish();
-    if !planned.is_recorded {
-        tracing::warn!(
-            "the plan is predicted: record the requests on the device (`remat_opt.record_requests`) and name them with `--requests`"
-        );
-    }
     let report = Report {
         planned,
         library,
