@@ -1,6 +1,8 @@
 """Sessions that follow a plan, as users have them: what they tell of their memory, the limit that they keep, and requests in parts
 of their batch."""
 
+import shutil
+
 import models
 import onnx
 import pytest
@@ -261,3 +263,51 @@ print(json.dumps(said))""",
     )
     assert [kind for kind, _ in found] == ["ModelError", "UsageError", "UsageError", "UsageError"]
     assert "plan it (`remat-opt`)" in found[0][1]
+
+
+def test_a_plan_for_the_cuda_provider_is_for_sessions_that_name_it(environment, tmp_path):
+    path = tmp_path / "model.onnx"
+    shutil.copy(SMALL, path)
+    environment.run("remat-opt", path, "-o", f"{path}.arena", "--device", "cuda", "--quiet")
+    found = environment.python(
+        """
+import pathlib, warnings
+import numpy, onnxruntime
+path = pathlib.Path(sys.argv[1])
+providers = [("CUDAExecutionProvider", {"device_id": 0}), "CPUExecutionProvider"]
+plain = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+feed = {one.name: numpy.ones([dim if isinstance(dim, int) else 1 for dim in one.shape], numpy.float32) for one in plain.get_inputs()}
+expected = plain.run(None, feed)
+def same(session):
+    return all(numpy.array_equal(one, other) for one, other in zip(session.run(None, feed), expected, strict=True))
+with warnings.catch_warnings():
+    # This ONNX Runtime has no such provider, so the processor runs all nodes, and nothing is requested of a device.
+    warnings.simplefilter("ignore")
+    sessions = [remat_opt.session(path, providers=providers) for _ in range(3)]
+counted = [session.memory() for session in sessions]
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    other = remat_opt.session(path)
+def refused(call, *arguments, **keywords):
+    try:
+        call(*arguments, **keywords)
+    except remat_opt.UsageError as error:
+        return str(error)
+print(json.dumps([
+    [same(session) for session in [*sessions, other]],
+    [[one.placed, one.missed, one.at_load, one.used_bytes, one.block_bytes > 0] for one in counted],
+    [str(one.message) for one in said], other.memory(),
+    refused(remat_opt.session, path, providers=providers, memory="1MiB"),
+    refused(remat_opt.session, path, providers=[("CUDAExecutionProvider", {"user_compute_stream": "1"})]),
+    refused(remat_opt.record_requests, path, [feed], path.with_name("requests.json"))]))""",
+        path,
+    )
+    bits, counted, said, without, limited, streamed, recorded = found
+    assert all(bits)
+    assert counted == [[0, 0, 0, 0, True]] * 3
+    assert len(said) == 1
+    assert "which `providers` do not name" in said[0]
+    assert without is None
+    assert "`memory` is for the memory of the processor" in limited
+    assert "takes no `user_compute_stream`" in streamed
+    assert "no CUDA provider" in recorded

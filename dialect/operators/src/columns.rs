@@ -270,6 +270,21 @@ pub enum Formula {
     Bytes,
 }
 
+impl Formula {
+    /// Whether it is a convolution of some kind.
+    #[must_use]
+    pub fn is_convolution(self) -> bool {
+        matches!(
+            self,
+            Self::Conv { .. }
+                | Self::ConvTranspose { .. }
+                | Self::ConvLastOutput { .. }
+                | Self::Depthwise { .. }
+                | Self::TransposedLastChannels { .. }
+        )
+    }
+}
+
 /// How bytes are moved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Movement {

@@ -62,6 +62,14 @@ mod _native {
             .ok_or_else(|| pyo3::exceptions::PyOSError::new_err("plans of memory are for Linux only"))
     }
 
+    /// The hash of a file, as plans of memory name it.
+    #[expect(clippy::needless_pass_by_value, reason = "an interpreter hands over values")]
+    #[pyfunction]
+    fn model_hash(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+        let hash = py.detach(|| remat_onnxruntime_observe::model_hash(&path));
+        hash.map_err(|error| pyo3::exceptions::PyOSError::new_err(error.to_string()))
+    }
+
     /// Whether a model moves results to a second memory, so that sessions need the library.
     #[expect(clippy::needless_pass_by_value, reason = "an interpreter hands over values")]
     #[pyfunction]

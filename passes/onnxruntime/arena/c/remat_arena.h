@@ -22,6 +22,7 @@
  *     remat.arena.record        `1`, for programs that record: allocations are noted
  *     remat.arena.log           the least severity, 0 to 4, of messages of the runtime that reach the error stream; 2 unless set
  *     remat.arena.huge_pages    `0`: blocks lie in small pages
+ *     remat.arena.cuda          for the CUDA provider: the number of its functions (remat_cuda.h), in the place of a plan
  *     remat.paging.folder       the folder of the file to which models with pages move results; /var/tmp unless set
  */
 #ifndef REMAT_ARENA_H

@@ -74,6 +74,11 @@ impl Block {
         }
     }
 
+    /// Whether it may get further buffers of the run that is here, or has some that go with that run.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.transient > 0 || self.owner.is_some() && !self.cursor.is_complete()
+    }
+
     pub(crate) fn is_free(&self, offset: u64, bytes: u64) -> bool {
         let below = self.live.range(..offset.saturating_add(bytes)).next_back();
         below.is_none_or(|(&start, live)| start + live.bytes <= offset)
@@ -212,6 +217,9 @@ impl Block {
 
     /// Gives the bytes from an offset on back, but for those of live buffers.
     pub(crate) fn forget_from(&mut self, base: usize, keep: u64, memory: &impl Memory) {
+        if !memory.forgets() {
+            return;
+        }
         let mut from = keep;
         let ends = self.live.iter().map(|(&start, live)| (start, start + live.bytes));
         for (start, end) in ends.clone().chain([(self.bytes, 0)]) {

@@ -439,8 +439,35 @@ impl<M: Memory> Blocks<M> {
         false
     }
 
+    /// Whether nothing is live.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.outside.is_empty() && self.blocks.values().all(|block| block.live.is_empty())
+    }
+
+    /// Whether a live buffer lies there.
+    pub(crate) fn has(&self, address: usize) -> bool {
+        let is_in = |(&base, block): (&usize, &Block)| block.live.contains_key(&((address - base) as u64));
+        self.outside.contains_key(&address) || self.blocks.range(..=address).next_back().is_some_and(is_in)
+    }
+
+    /// Whether a run goes on that may allocate more in its block, or has something there that goes with it.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.blocks.values().any(Block::is_under_way)
+    }
+
+    /// The run of a thread is over, whatever its plan foresees.
+    pub(crate) fn end(&mut self, thread: Thread) {
+        let mine = self.blocks.values_mut().filter(|block| block.owner == Some(thread));
+        mine.for_each(|block| block.owner = None);
+    }
+
+    /// There is a session again.
+    pub(crate) fn enter(&mut self) {
+        self.is_gone = false;
+    }
+
     /// The session is gone.
-    fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         self.is_gone = true;
         let empty = self.blocks.iter().filter(|(_, block)| block.live.is_empty());
         let empty: Vec<usize> = empty.map(|(&base, _)| base).collect();
@@ -499,6 +526,9 @@ impl<M: Memory> Blocks<M> {
             block.settle(&mut self.account);
         }
         let block = self.blocks.get_mut(&chosen)?;
+        if block.run > 0 && block.owner != Some(thread) {
+            self.memory.changes_hands();
+        }
         if let Some(keep) = block.pages.begin() {
             block.forget_from(chosen, keep, &self.memory);
         }

@@ -3,24 +3,26 @@
 //! A panic never crosses them: a function with the interface of C ends the process instead, and the library is built to do so at once.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
-use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::null_mut;
 
 use crate::api::{Api, ApiBase, Status, version};
+use crate::counted;
+use crate::counted::RecordedEvent;
 use crate::counts::AllocationCounts;
+use crate::cuda::{self, DeviceSession};
 use crate::failing::can_fail;
 use crate::limit::Limit;
 use crate::memory::trim_heap;
-use crate::messages::{Purpose, say};
+use crate::messages::{Purpose, pass_on, say};
 use crate::paging::{self, Store};
 use crate::plans::Plans;
-use crate::session::{Environment, Options, RecordedEvent, Session};
+use crate::read::read_plan;
+use crate::session::{Environment, Options, Session};
 use crate::share::Shared;
 use crate::stream::Stream;
 use crate::uses::WeightUse;
-use crate::{ArenaPlanFile, MOST_FILE_BYTES, PlanFileError};
 use crate::{touches, watch};
 
 /// The plans that a session follows: a file.
@@ -29,6 +31,8 @@ const PLAN: &CStr = c"remat.arena.plan";
 const RECORD: &CStr = c"remat.arena.record";
 /// `1`, with records: the memory pattern stays as the session sets it.
 const PATTERN: &CStr = c"remat.arena.pattern";
+/// The number that `remat_cuda_open` gave: sessions of these options have the CUDA provider with its functions.
+const CUDA: &CStr = c"remat.arena.cuda";
 /// `0`: blocks lie in small pages.
 const HUGE_PAGES: &CStr = c"remat.arena.huge_pages";
 /// The least severity, from 0 to 4, of messages of the runtime that are printed [default: 2, warnings].
@@ -73,6 +77,9 @@ pub unsafe extern "C" fn RegisterCustomOps(options: *mut c_void, base: *const Ap
 
 /// Gives the session the operators of pages, and, where it follows a plan or is recorded, an allocator and what that takes.
 fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status> {
+    if let Some(number) = api.entry(options, CUDA) {
+        return cuda::listen(api, options, &number);
+    }
     let is = |key: &CStr, value: &str| api.entry(options, key).as_deref() == Some(value);
     let resident = api.entry(options, RESIDENT);
     let resident = resident.map(|text| number_of_bytes("remat.weights.resident", &text));
@@ -80,7 +87,12 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
     let mut stream = None;
     let (plans, purpose) = match api.entry(options, PLAN) {
         Some(path) => {
-            let file = read(&path).map_err(|why| api.error(&format!("remat: {path}: {why}")))?;
+            let file = read_plan(&path).map_err(|why| api.error(&format!("remat: {path}: {why}")))?;
+            if file.cuda.is_some() {
+                return Err(api.error(&format!(
+                    "remat: {path} is for the CUDA provider: open it with `remat_cuda_open`"
+                )));
+            }
             if file.is_paged {
                 paging::register(api, options)?;
             }
@@ -192,23 +204,6 @@ fn is_known(version: &str) -> bool {
     [numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)] >= OLDEST
 }
 
-fn read(path: &str) -> Result<ArenaPlanFile, String> {
-    let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !metadata.is_file() {
-        return Err("this is not a regular file".to_owned());
-    }
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    // It may grow while it is read.
-    let read = file.take(MOST_FILE_BYTES + 1).read_to_string(&mut text);
-    let bytes = read.map_err(|error| error.to_string())?;
-    if bytes as u64 > MOST_FILE_BYTES {
-        let bytes = metadata.len().max(bytes as u64);
-        return Err(format!("{bytes} bytes; a file of plans has at most {MOST_FILE_BYTES}"));
-    }
-    ArenaPlanFile::parse(&text).map_err(|error: PlanFileError| error.to_string())
-}
-
 /// The messages of a session: they say when it takes its allocator and when it is loaded. Those that a user wants to see go on.
 unsafe extern "C" fn log(
     session: *mut c_void,
@@ -237,18 +232,7 @@ unsafe extern "C" fn log(
     if message.starts_with("Session successfully initialized") {
         session.load_ends();
     }
-    if severity >= session.severity {
-        let letter = usize::try_from(severity)
-            .ok()
-            .and_then(|place| "VIWEF".chars().nth(place))
-            .unwrap_or('?');
-        let _ = writeln!(
-            std::io::stderr(),
-            "[{letter}:onnxruntime:{}, {}] {message}",
-            text(id),
-            text(place)
-        );
-    }
+    pass_on(severity, session.severity, &text(id), &text(place), &message);
 }
 
 /// Writes the figures of the `session`-th registered session options, or of all together where it is negative, to the first `bytes` bytes of
@@ -258,7 +242,7 @@ unsafe extern "C" fn log(
 /// `figures` points to that many bytes, aligned for 64-bit numbers.
 #[cfg_attr(arena_library, unsafe(no_mangle))]
 pub unsafe extern "C" fn remat_arena_stats(session: i64, figures: *mut AllocationCounts, bytes: usize) -> usize {
-    let sessions = Session::all();
+    let sessions = counted::all();
     let mut sum = AllocationCounts::default();
     match usize::try_from(session) {
         Ok(place) => match sessions.get(place) {
@@ -284,7 +268,7 @@ pub unsafe extern "C" fn remat_arena_stats(session: i64, figures: *mut Allocatio
 /// that were. So does the heap of the process with what nobody uses, which does not count.
 #[cfg_attr(arena_library, unsafe(no_mangle))]
 pub extern "C" fn remat_arena_trim() -> u64 {
-    let bytes = Session::trim_all();
+    let bytes = Session::trim_all() + DeviceSession::trim_all();
     trim_heap();
     bytes
 }
@@ -295,17 +279,15 @@ pub extern "C" fn remat_arena_trim() -> u64 {
 /// `events` points to room for so many.
 #[cfg_attr(arena_library, unsafe(no_mangle))]
 pub unsafe extern "C" fn remat_arena_events(session: usize, events: *mut RecordedEvent, most: usize) -> usize {
-    let Some(&session) = Session::all().get(session) else {
+    let Some(&session) = counted::all().get(session) else {
         return 0;
     };
-    let mut state = session.state();
-    let Some(recorded) = &mut state.recorded else { return 0 };
-    let moved = recorded.len().min(most);
-    for (place, event) in recorded.drain(..moved).enumerate() {
+    let recorded = session.take_events(most);
+    for (place, event) in recorded.iter().take(most).enumerate() {
         // SAFETY: the caller gives room for `most`, and `place` is below that.
-        unsafe { events.add(place).write(event) };
+        unsafe { events.add(place).write(*event) };
     }
-    moved
+    recorded.len().min(most)
 }
 
 /// Begins to record which parts of a file runs of this process read that is mapped by sessions: the next access to each of its mappings is noted. Only

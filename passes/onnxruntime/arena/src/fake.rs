@@ -258,6 +258,7 @@ pub(crate) fn open(plans: &[ArenaPlan], ranges: &[(u64, u64)], derived: Vec<Deri
         runtime: String::new(),
         level: String::new(),
         is_paged: false,
+        cuda: None,
         dims: ranges.iter().map(dim).collect(),
         derived,
         weights: None,

@@ -29,6 +29,9 @@
 //! | `memory` | blocks and other memory from the system |
 //! | `failing` | how an allocation fails, so that the runtime ends the run and not the process |
 //! | `session` | what the runtime knows as an allocator |
+//! | `counted` | all sessions, by number |
+//! | `cuda` | the same for the memory of a CUDA device |
+//! | `read` | files of plans |
 //! | `watch` | a thread that gives back blocks of sessions whose end nothing else shows |
 //! | `uses` | the weights that a run reads, as lines of a plan |
 //! | `schedule` | which weights stay, and when others are asked for and dropped |
@@ -64,6 +67,9 @@
 //! **Weights need not stay.** With the session config entry `remat.weights.resident`, at most about so many bytes of the file of the weights
 //! stay in the memory: a part for ever, and of the others what a run reads, and what comes next. A weight is dropped by advice that keeps what
 //! memory holds, so a wrong guess costs time and nothing else. Without the entry nothing is done.
+//!
+//! **The memory of a CUDA device is planned in the same way**, through three functions that the CUDA provider of the runtime calls in the place of
+//! its arena ([`remat_cuda_open`]): results of runs and weights, which it requests there, too, lie in one block of `cudaMalloc`.
 //!
 //! This crate is compiled twice: by cargo, for programs that write plans, and by its build script, as the library, without anything but the
 //! standard library and the formulas. [`LIBRARY`] is that library.
@@ -119,6 +125,10 @@ mod advice;
 #[expect(unsafe_code, reason = "functions of the runtime")]
 mod api;
 #[cfg(target_os = "linux")]
+mod counted;
+#[cfg(target_os = "linux")]
+mod cuda;
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "functions that others call by name")]
 mod entry;
 #[cfg(target_os = "linux")]
@@ -136,6 +146,8 @@ mod messages;
 #[cfg(target_os = "linux")]
 mod paging;
 #[cfg(target_os = "linux")]
+mod read;
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "functions that the runtime calls")]
 mod session;
 #[cfg(target_os = "linux")]
@@ -152,17 +164,23 @@ mod watch;
 pub use api::ApiBase;
 #[cfg(not(arena_library))]
 pub use certain::certain_after;
+#[cfg(target_os = "linux")]
+pub use counted::RecordedEvent;
 pub use counts::AllocationCounts;
+#[cfg(target_os = "linux")]
+pub use cuda::{
+    CudaFunctions, CudaSettings, remat_cuda_close, remat_cuda_load_begins, remat_cuda_load_ends, remat_cuda_open,
+};
 #[cfg(target_os = "linux")]
 pub use entry::{
     RegisterCustomOps, remat_arena_events, remat_arena_stats, remat_arena_trim, remat_arena_weights,
     remat_arena_weights_begin,
 };
 pub use lines::PlanFileError;
-pub use plan::{ALIGNMENT, ArenaPlan, ArenaPlanFile, MOST_FILE_BYTES, PlannedBuffer, THREADS};
+pub use plan::{
+    ALIGNMENT, ArenaPlan, ArenaPlanFile, CUDA_ALIGNMENT, CudaPlan, MOST_FILE_BYTES, PlannedBuffer, THREADS,
+};
 pub use plans::{Plans, Shape};
-#[cfg(target_os = "linux")]
-pub use session::RecordedEvent;
 pub use uses::{PlannedWeights, WeightUse};
 
 /// The library as a file; `None` where this crate was built for a system without it.

@@ -53,6 +53,11 @@ impl<'t> Lines<'t> {
         self.lines.clone().next().is_none()
     }
 
+    /// Whether the next line begins with a word.
+    pub(crate) fn is_next(&self, word: &str) -> bool {
+        self.lines.clone().next().is_some_and(|line| line.starts_with(word))
+    }
+
     /// What follows a word with which the next line begins; that line is read then.
     pub(crate) fn after(&mut self, word: &str) -> Option<&'t str> {
         let rest = self.lines.clone().next()?.strip_prefix(word)?;

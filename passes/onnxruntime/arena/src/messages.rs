@@ -1,5 +1,6 @@
 //! What the library says on the error stream.
 
+use std::ffi::c_int;
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,6 +13,18 @@ use crate::{ArenaPlanFile, THREADS};
 /// Writes a line to the error stream. Where nobody can read it, nothing can be done.
 pub(crate) fn say(what: &str) {
     let _ = writeln!(std::io::stderr(), "remat: {what}");
+}
+
+/// Writes a message of the runtime to the error stream, if it is severe enough.
+pub(crate) fn pass_on(severity: c_int, least: c_int, id: &str, place: &str, message: &str) {
+    if severity < least {
+        return;
+    }
+    let letter = usize::try_from(severity)
+        .ok()
+        .and_then(|place| "VIWEF".chars().nth(place))
+        .unwrap_or('?');
+    let _ = writeln!(std::io::stderr(), "[{letter}:onnxruntime:{id}, {place}] {message}");
 }
 
 /// What a session has, and what its plans are for.
@@ -45,8 +58,13 @@ impl Purpose {
                 .map(|input| shown(input, &file.dims))
                 .collect::<Vec<_>>()
         });
+        let provider = file.cuda.as_ref().map(|cuda| match cuda.is_recorded {
+            true => "the CUDA provider as recorded, ",
+            false => "the CUDA provider as predicted, ",
+        });
         let made_for = format!(
-            "the model file {}, {dims}optimization level {}, ONNX Runtime {}, inputs {}",
+            "{}the model file {}, {dims}optimization level {}, ONNX Runtime {}, inputs {}",
+            provider.unwrap_or_default(),
             file.model,
             file.level,
             file.runtime,
@@ -72,14 +90,14 @@ impl Purpose {
         }
     }
 
-    /// A line about an allocation that the plans did not serve.
-    pub(crate) fn complaint(&self, misfit: Misfit) -> String {
+    /// A line about an allocation of a run, or of loading, that the plans did not serve.
+    pub(crate) fn complaint(&self, misfit: Misfit, of: &str) -> String {
         let what = match misfit {
             Misfit::Missed { place, bytes } => {
-                format!("it has no buffer of {bytes} bytes as number {} of a run", place + 1)
+                format!("it has no buffer of {bytes} bytes as number {} of {of}", place + 1)
             }
             Misfit::Refused { place, bytes } => {
-                format!("the place of buffer {} of a run, {bytes} bytes, was taken", place + 1)
+                format!("the place of buffer {} of {of}, {bytes} bytes, was taken", place + 1)
             }
         };
         let threads = self.session_threads.load(Ordering::Relaxed);
@@ -165,6 +183,7 @@ mod tests {
             runtime: "1.31.1".to_owned(),
             level: "all".to_owned(),
             is_paged: false,
+            cuda: None,
             dims: vec![dim("batch", 64), dim(THREADS, 4), dim("one", 1)],
             derived: Vec::new(),
             weights: None,
@@ -177,7 +196,7 @@ mod tests {
     fn a_complaint_says_what_the_plan_is_for_and_what_the_session_has() {
         let purpose = purpose();
         let missed = Misfit::Missed { place: 6, bytes: 4096 };
-        let before = purpose.complaint(missed);
+        let before = purpose.complaint(missed, "a run");
         for part in [
             "`small.onnx.arena`",
             "no buffer of 4096 bytes as number 7 of a run",
@@ -191,13 +210,17 @@ mod tests {
         purpose.learn("Session Options {  execution_mode:0 intra_op_param:OrtThreadPoolParams { thread_pool_size: 8 auto_set_affinity: 0 } inter_op_param:OrtThreadPoolParams { thread_pool_size: 0 }");
         assert!(
             purpose
-                .complaint(missed)
+                .complaint(missed, "a run")
                 .contains("this session has intra_op_num_threads = 8")
         );
         purpose.learn("Session Options { intra_op_param:OrtThreadPoolParams { thread_pool_size: 0 }");
-        assert!(purpose.complaint(missed).contains("sets no intra_op_num_threads"));
+        assert!(
+            purpose
+                .complaint(missed, "a run")
+                .contains("sets no intra_op_num_threads")
+        );
         purpose.learn("Session Options { intra_op_param:OrtThreadPoolParams { thread_pool_size: 4 }");
-        let refused = purpose.complaint(Misfit::Refused { place: 0, bytes: 64 });
+        let refused = purpose.complaint(Misfit::Refused { place: 0, bytes: 64 }, "a run");
         assert!(refused.contains("buffer 1 of a run, 64 bytes, was taken"), "{refused}");
         assert!(!refused.contains("this session"), "{refused}");
     }

@@ -19,6 +19,12 @@ pub(crate) trait Memory {
     }
     /// The turn of a run is over.
     fn leave(&self) {}
+    /// Whether parts of a mapping can be given back.
+    fn forgets(&self) -> bool {
+        true
+    }
+    /// A block that runs of one thread used is about to be that of another one.
+    fn changes_hands(&self) {}
 }
 
 /// Pages of a block go back that none of so many runs in a row needed: of every so many, it is looked at what they needed.

@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 
-use crate::plan::{ALIGNMENT, ArenaPlan};
+use crate::plan::ArenaPlan;
 
 /// Share of what is live at one time, as a divisor, by which a block may be larger without another order being tried.
 const CLOSE: u64 = 128;
@@ -24,6 +24,8 @@ pub(crate) struct Layout {
     changes: Vec<(usize, bool)>,
     /// The same of buffers outside.
     changes_outside: Vec<(usize, bool)>,
+    /// Every offset is a multiple of this.
+    alignment: u64,
 }
 
 /// Where buffers lie.
@@ -43,7 +45,7 @@ struct Taken {
 }
 
 impl Layout {
-    pub(crate) fn new(plan: &ArenaPlan) -> Self {
+    pub(crate) fn new(plan: &ArenaPlan, alignment: u64) -> Self {
         let buffers = &plan.buffers;
         let in_block = || {
             buffers
@@ -77,12 +79,13 @@ impl Layout {
             first: in_block().filter(|&(place, _)| place < plan.first).count(),
             changes: changes(true),
             changes_outside: changes(false),
+            alignment,
         }
     }
 
     /// Most bytes that are live at one time in the block, as whole multiples of the alignment.
     pub(crate) fn load(&self, sizes: &[u64]) -> u64 {
-        most_at_once(&self.changes, |place| aligned(sizes, place))
+        most_at_once(&self.changes, |place| self.aligned(sizes, place))
     }
 
     /// Most bytes that are live at one time outside of the block.
@@ -104,7 +107,7 @@ impl Layout {
         if let Some(order) = self.orders.first() {
             let mut by_size = order.clone();
             if let Some(later) = by_size.get_mut(self.first..) {
-                later.sort_by_key(|&place| (Reverse(aligned(sizes, place)), place));
+                later.sort_by_key(|&place| (Reverse(self.aligned(sizes, place)), place));
             }
             best = self.in_order(sizes, pinned, &by_size, most(&best)).or(best);
         }
@@ -132,12 +135,12 @@ impl Layout {
             placed.block_bytes < than
         };
         for &(place, offset) in pinned {
-            if !put(&mut taken, place, offset, aligned(sizes, place)) {
+            if !put(&mut taken, place, offset, self.aligned(sizes, place)) {
                 return None;
             }
         }
         for &place in order {
-            let bytes = aligned(sizes, place);
+            let bytes = self.aligned(sizes, place);
             if bytes == 0 || pinned.iter().any(|&(other, _)| other == place) {
                 continue;
             }
@@ -157,6 +160,12 @@ impl Layout {
         }
         Some(placed)
     }
+
+    fn aligned(&self, sizes: &[u64], place: usize) -> u64 {
+        sizes
+            .get(place)
+            .map_or(0, |bytes| bytes.next_multiple_of(self.alignment))
+    }
 }
 
 fn most_at_once(changes: &[(usize, bool)], size: impl Fn(usize) -> u64) -> u64 {
@@ -171,8 +180,4 @@ fn most_at_once(changes: &[(usize, bool)], size: impl Fn(usize) -> u64) -> u64 {
         most = most.max(now);
     }
     most
-}
-
-fn aligned(sizes: &[u64], place: usize) -> u64 {
-    sizes.get(place).map_or(0, |bytes| bytes.next_multiple_of(ALIGNMENT))
 }

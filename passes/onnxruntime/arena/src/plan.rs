@@ -31,11 +31,21 @@ use crate::uses::PlannedWeights;
 /// Every offset is a multiple of this: what the kernels of the runtime expect of an allocation.
 pub const ALIGNMENT: u64 = 64;
 
+/// The same in the memory of a CUDA device: that of `cudaMalloc`.
+pub const CUDA_ALIGNMENT: u64 = 256;
+
 /// The largest file: about half a million buffers. A larger one is neither written nor read.
 pub const MOST_FILE_BYTES: u64 = 16 << 20;
 
 /// The name of the open dimension that is the number of threads within a node: that of the runtime's option.
 pub const THREADS: &str = "intra_op_num_threads";
+
+/// How plans of runs, and of loading, begin.
+const PLAN: &str = "plan";
+const LOAD: &str = "load";
+/// Where the requests of a plan for the CUDA provider are from.
+const RECORDED: &str = "recorded";
+const PREDICTED: &str = "predicted";
 
 /// What a file begins with.
 const HEADER: &str = "remat-arena 2";
@@ -55,6 +65,8 @@ pub struct ArenaPlanFile {
     pub level: String,
     /// Whether the model moves results to a second memory.
     pub is_paged: bool,
+    /// What is said of the CUDA provider, for whose memory the plans are then; those without it are for that of the processor.
+    pub cuda: Option<CudaPlan>,
     /// The open dimensions: the first variables of all formulas.
     pub dims: Vec<OpenDim>,
     /// The variables that follow from these.
@@ -63,6 +75,15 @@ pub struct ArenaPlanFile {
     pub weights: Option<PlannedWeights>,
     /// At least one.
     pub plans: Vec<ArenaPlan>,
+}
+
+/// What plans for the CUDA provider have besides.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CudaPlan {
+    /// Whether the requests were recorded on a device; else they are predicted.
+    pub is_recorded: bool,
+    /// What a session requests while it loads, its weights above all: those that stay are its outputs. Sizes are constants.
+    pub load: Option<ArenaPlan>,
 }
 
 /// The buffers of a run.
@@ -104,6 +125,10 @@ impl fmt::Display for ArenaPlanFile {
         if self.is_paged {
             writeln!(f, "pages")?;
         }
+        if let Some(cuda) = &self.cuda {
+            writeln!(f, "cuda {}", if cuda.is_recorded { RECORDED } else { PREDICTED })?;
+            cuda.load.iter().try_for_each(|load| load.write(f, LOAD))?;
+        }
         for OpenDim { name, least, most } in &self.dims {
             writeln!(f, "dim {least} {most} {}", printable(name))?;
         }
@@ -128,8 +153,14 @@ fn printable(name: &str) -> String {
 
 impl fmt::Display for ArenaPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, PLAN)
+    }
+}
+
+impl ArenaPlan {
+    fn write(&self, f: &mut fmt::Formatter<'_>, kind: &str) -> fmt::Result {
         let (buffers, orders, first) = (self.buffers.len(), self.orders, self.first);
-        writeln!(f, "plan buffers {buffers} orders {orders} first {first}")?;
+        writeln!(f, "{kind} buffers {buffers} orders {orders} first {first}")?;
         for (name, shape) in &self.inputs {
             let shape = if shape.is_empty() {
                 "-".to_owned()
@@ -158,6 +189,25 @@ fn joined<T: ToString>(all: &[T]) -> String {
 }
 
 impl ArenaPlanFile {
+    /// Every offset is a multiple of this.
+    #[must_use]
+    pub fn alignment(&self) -> u64 {
+        if self.cuda.is_some() { CUDA_ALIGNMENT } else { ALIGNMENT }
+    }
+
+    /// The file with what a session requests while it loads in the place of runs; `None` where it says nothing of that.
+    #[must_use]
+    pub fn of_load(&self) -> Option<Self> {
+        let load = self.cuda.as_ref()?.load.clone()?;
+        Some(Self {
+            dims: Vec::new(),
+            derived: Vec::new(),
+            weights: None,
+            plans: vec![load],
+            ..self.clone()
+        })
+    }
+
     /// Reads what [`Display`](fmt::Display) writes.
     ///
     /// # Errors
@@ -173,6 +223,17 @@ impl ArenaPlanFile {
             None => false,
             Some("") => true,
             Some(_) => return Err(lines.wrong("expected `pages`")),
+        };
+        let cuda = match lines.after("cuda ") {
+            None => None,
+            Some(requests @ (RECORDED | PREDICTED)) => Some(CudaPlan {
+                is_recorded: requests == RECORDED,
+                load: match lines.is_next("load ") {
+                    true => Some(ArenaPlan::parse(&mut lines, text.len(), LOAD)?),
+                    false => None,
+                },
+            }),
+            Some(_) => return Err(lines.wrong("expected `cuda recorded` or `cuda predicted`")),
         };
         let mut dims = Vec::new();
         while let Some(dim) = lines.after("dim ") {
@@ -191,15 +252,16 @@ impl ArenaPlanFile {
             }
         }
         let weights = PlannedWeights::parse(&mut lines)?;
-        let mut plans = vec![ArenaPlan::parse(&mut lines, text.len())?];
+        let mut plans = vec![ArenaPlan::parse(&mut lines, text.len(), PLAN)?];
         while !lines.is_at_end() {
-            plans.push(ArenaPlan::parse(&mut lines, text.len())?);
+            plans.push(ArenaPlan::parse(&mut lines, text.len(), PLAN)?);
         }
         Ok(Self {
             model,
             runtime,
             level,
             is_paged,
+            cuda,
             dims,
             derived,
             weights,
@@ -209,10 +271,11 @@ impl ArenaPlanFile {
 }
 
 impl ArenaPlan {
-    fn parse(lines: &mut Lines<'_>, most: usize) -> Result<Self, PlanFileError> {
+    fn parse(lines: &mut Lines<'_>, most: usize, kind: &str) -> Result<Self, PlanFileError> {
         let head: Vec<&str> = lines.next()?.split(' ').collect();
-        let ["plan", "buffers", count, "orders", orders, "first", first] = head[..] else {
-            return Err(lines.wrong("expected `plan buffers N orders N first N`"));
+        let (count, orders, first) = match head[..] {
+            [found, "buffers", count, "orders", orders, "first", first] if found == kind => (count, orders, first),
+            _ => return Err(lines.wrong(&format!("expected `{kind} buffers N orders N first N`"))),
         };
         // A line has more than one byte.
         let count = lines.number(count, "buffers", most as u64)?;
@@ -320,6 +383,12 @@ mod tests {
         let paged = TEXT.replace("level all\n", "level all\npages\n");
         let file = ArenaPlanFile::parse(&paged).expect("it is well-formed");
         assert!(file.is_paged && file.to_string() == paged);
+        for load in ["", "load buffers 2 orders 1 first 0\n100 0 3 0 output\n64 1 2 1\n"] {
+            let cuda = TEXT.replace("level all\n", &format!("level all\ncuda recorded\n{load}"));
+            let file = ArenaPlanFile::parse(&cuda).expect("it is well-formed");
+            assert_eq!((file.to_string(), file.alignment()), (cuda, CUDA_ALIGNMENT));
+            assert_eq!(file.of_load().is_some(), !load.is_empty());
+        }
     }
 
     #[test]
@@ -329,6 +398,19 @@ mod tests {
             (2, "model blake3:00", "model ", "expected `model ..`"),
             (4, "level all", "levels all", "expected `level ..`"),
             (5, "dim 1 64", "pages 1\ndim 1 64", "expected `pages`"),
+            (5, "dim 1 64", "cuda guessed\ndim 1 64", "expected `cuda recorded`"),
+            (
+                6,
+                "dim 1 64",
+                "cuda predicted\nload buffers 1 orders 1 first 1 \ndim 1 64",
+                "expected `load buffers",
+            ),
+            (
+                7,
+                "dim 1 64",
+                "cuda predicted\nload buffers 1 orders 1 first 1\nd0 0 1 0\ndim 1 64",
+                "`d0` is not a formula in 0",
+            ),
             (5, "dim 1 64", "dim 1 x", "size: `x`"),
             (5, "dim 1 64", "dim 9 8", "there is no size"),
             (

@@ -70,7 +70,7 @@ impl Plans {
         let plans: Vec<Plan> = file
             .plans
             .iter()
-            .map(|plan| Plan::new(plan, &ranges, &file.derived, &depends))
+            .map(|plan| Plan::new(plan, file.alignment(), (&ranges, &file.derived), &depends))
             .collect();
         Self {
             ranges,
@@ -102,6 +102,20 @@ impl Plans {
     /// Whether the shape of a run is certain once it allocates the buffer at a place of a plan.
     pub(crate) fn is_certain(&self, plan: usize, place: usize) -> bool {
         self.is_single() || self.plans.get(plan).is_none_or(|plan| place >= plan.first)
+    }
+
+    /// Up to where outputs of a single shape lie in its block.
+    pub(crate) fn kept_bytes(&self, alignment: u64) -> u64 {
+        let dims: Vec<u64> = self.ranges.iter().map(|&(_, most)| most).collect();
+        let ends = |place: usize| {
+            let (plan, shape) = (self.plans.get(place)?, self.shape(place, &dims)?);
+            let places = plan.buffers.iter().zip(&shape.placed.offsets).zip(&shape.sizes);
+            let kept = places.filter(|((buffer, _), _)| buffer.is_output);
+            let end = kept.filter_map(|((_, offset), bytes)| Some((*offset)?.saturating_add(*bytes)));
+            end.max()
+        };
+        let most = (0..self.plans.len()).filter_map(ends).max().unwrap_or(0);
+        most.next_multiple_of(alignment)
     }
 
     /// What one of the plans says for these sizes of the open dimensions; `None` where a buffer is larger than any memory.
@@ -211,7 +225,7 @@ fn dependence(formula: &Formula, depends: &[u64]) -> u64 {
 }
 
 impl Plan {
-    fn new(plan: &ArenaPlan, ranges: &[(u64, u64)], derived: &[Derived], depends: &[u64]) -> Self {
+    fn new(plan: &ArenaPlan, alignment: u64, (ranges, derived): (&[(u64, u64)], &[Derived]), depends: &[u64]) -> Self {
         let bounds = intervals(ranges, derived);
         let mut formulas: Vec<(Formula, u64)> = Vec::new();
         let mut known = std::collections::HashMap::new();
@@ -229,7 +243,7 @@ impl Plan {
                 may_be_empty: least <= 0 && buffer.is_exact,
             });
         }
-        let layout = Layout::new(plan);
+        let layout = Layout::new(plan, alignment);
         let used = formulas.iter().fold(0, |bits, (_, depends)| bits | depends);
         let sizes: Vec<&Formula> = plan.buffers.iter().map(|buffer| &buffer.size).collect();
         let live = live(plan, &buffers);

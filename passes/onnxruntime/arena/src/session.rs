@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::account::{Account, Credit, Denied, Turn, insist};
 use crate::api::{Api, Status};
 use crate::blocks::{Blocks, Elsewhere};
+use crate::counted::{self, Counted, RecordedEvent};
 use crate::counts::AllocationCounts;
 use crate::failing::{Allocated, throwing};
 use crate::gate::GATE;
@@ -32,18 +33,6 @@ struct OrtAllocator {
     info: unsafe extern "C" fn(*const Session) -> *const c_void,
     reserve: unsafe extern "C" fn(*mut Session, usize) -> *mut c_void,
     later: [*const c_void; 8],
-}
-
-/// An allocation, or a free, that was recorded. The layout is that of `remat_arena_event` in C.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RecordedEvent {
-    /// Where the buffer lies.
-    pub address: u64,
-    /// Its size; 0 when it is freed.
-    pub bytes: u64,
-    /// The thread, by a number.
-    pub thread: u64,
 }
 
 /// What changes.
@@ -129,7 +118,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The number of the calling thread.
-fn this_thread() -> Thread {
+pub(crate) fn this_thread() -> Thread {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     thread_local!(static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed));
     NUMBER.try_with(|number| *number).unwrap_or(0)
@@ -199,6 +188,7 @@ impl Session {
             }),
         }));
         locked(&SESSIONS).push(session);
+        counted::add(session);
         session
     }
 
@@ -269,15 +259,6 @@ impl Session {
         self.has_leftovers.store(true, Ordering::Relaxed);
         heap_is_loading(false);
         self.state().blocks.load_ends(this_thread());
-    }
-
-    /// What is known of its allocations, and of its weights.
-    pub(crate) fn figures(&self) -> AllocationCounts {
-        let mut figures = self.state().blocks.figures();
-        let counts = self.stream.as_ref().map(Stream::counts).unwrap_or_default();
-        (figures.weights_asked_bytes, figures.weights_dropped_bytes) = counts;
-        figures.shared_bytes = self.shared.map_or(0, Shared::bytes);
-        figures
     }
 
     fn allocate(&'static self, bytes: usize) -> Allocated {
@@ -354,7 +335,7 @@ impl Session {
             (self.watch)();
         }
         if let (Some(misfit), Some(purpose)) = (misfit, &self.purpose) {
-            say(&purpose.complaint(misfit));
+            say(&purpose.complaint(misfit, "a run"));
         }
         if address.is_null() {
             return Ok(Allocated::failed(&format!(
@@ -362,6 +343,24 @@ impl Session {
             )));
         }
         Ok(Allocated::at(address))
+    }
+}
+
+impl Counted for Session {
+    fn figures(&self) -> AllocationCounts {
+        let mut figures = self.state().blocks.figures();
+        let counts = self.stream.as_ref().map(Stream::counts).unwrap_or_default();
+        (figures.weights_asked_bytes, figures.weights_dropped_bytes) = counts;
+        figures.shared_bytes = self.shared.map_or(0, Shared::bytes);
+        figures
+    }
+
+    fn take_events(&self, most: usize) -> Vec<RecordedEvent> {
+        let mut state = self.state();
+        let recorded = state.recorded.as_mut();
+        recorded.map_or_else(Vec::new, |recorded| {
+            recorded.drain(..recorded.len().min(most)).collect()
+        })
     }
 }
 

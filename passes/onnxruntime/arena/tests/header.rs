@@ -81,9 +81,30 @@ fn a_program_reads_what_the_library_wrote() {
 }
 
 #[test]
+fn a_program_in_c_has_the_options_of_the_cuda_provider_as_text() {
+    let (own, _) = folders();
+    let folder = std::env::temp_dir().join(format!("remat-arena-options-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("there is space");
+    let (file, program) = (folder.join("libremat_arena.so"), folder.join("options"));
+    std::fs::write(&file, LIBRARY.expect("this system has the library")).expect("there is space");
+    compile(&own.join("tests/options.c"), &[&file, "-o".as_ref(), &program]);
+    let output = Command::new(&program).output().expect("it runs");
+    std::fs::remove_dir_all(&folder).expect("it is there");
+    assert!(output.status.success(), "{}", output.status);
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout).trim(),
+        "gpu_external_alloc gpu_external_free gpu_external_empty_cache 0"
+    );
+}
+
+#[test]
 fn a_program_in_cpp_may_include_the_header() {
     let source = std::env::temp_dir().join(format!("remat-arena-{}.cpp", std::process::id()));
-    std::fs::write(&source, "#include \"remat_arena.h\"\nremat_arena_figures figures;\n").expect("there is space");
+    std::fs::write(
+        &source,
+        "#include \"remat_arena.h\"\n#include \"remat_cuda.h\"\nremat_arena_figures figures;\n",
+    )
+    .expect("there is space");
     compile(&source, &["-fsyntax-only".as_ref()]);
     std::fs::remove_file(source).expect("it is there");
 }

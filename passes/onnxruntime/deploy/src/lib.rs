@@ -70,11 +70,11 @@ pub use original::{open_model, with_baseline};
 pub use peaks::{Basis, BeforeAfter, Growth, HigherPeak, Measured, Missed, Peak};
 pub use remat_onnxruntime_lower::{OrderHint, Shapes};
 pub use remat_onnxruntime_observe::{
-    ArenaAt, ArenaMeasured, ArenaPlanError, ArenaPlanRequest, ArenaPlanned, InferredSizes, Ledgers, MANIFEST, PORTABLE,
-    ProcessLimit, ProcessRequest, ProcessWithin, ProcessWritten, ProfileRequest, Program, Promise, Setting,
-    SettingBytes, SettingOptions, SettingTried, SettingsRequest, SettingsTried, WeightBytes, arena_library_path,
-    arena_plan_path, has_arena_library, measured_ledgers, measured_profile, plan_arena, try_settings,
-    write_arena_library, write_process,
+    ArenaAt, ArenaMeasured, ArenaPlanError, ArenaPlanRequest, ArenaPlanned, CudaPlanRequest, CudaPlanned,
+    InferredSizes, Ledgers, MANIFEST, PORTABLE, ProcessLimit, ProcessRequest, ProcessWithin, ProcessWritten,
+    ProfileRequest, Program, Promise, Setting, SettingBytes, SettingOptions, SettingTried, SettingsRequest,
+    SettingsTried, WeightBytes, arena_library_path, arena_plan_path, has_arena_library, measured_ledgers,
+    measured_profile, plan_arena, plan_cuda, try_settings, write_arena_library, write_process,
 };
 pub use remat_onnxruntime_predict::{PlannedBodies, Prediction, with_planned_bodies, with_simulated_baseline};
 pub use request::{DeployRequest, Profiler};

@@ -14,8 +14,9 @@ mod snippet;
 pub use error::ArenaPlanError;
 pub use fused::map_to_fused;
 pub use plan::{
-    ArenaAt, ArenaMeasured, ArenaPlanRequest, ArenaPlanned, InferredSizes, arena_library_path, arena_plan_path,
-    has_arena_library, plan_arena, write_arena_library,
+    ArenaAt, ArenaMeasured, ArenaPlanRequest, ArenaPlanned, CudaPlanRequest, CudaPlanned, InferredSizes,
+    arena_library_path, arena_plan_path, has_arena_library, hash as model_hash, plan_arena, plan_cuda,
+    write_arena_library,
 };
 pub use process::{
     Ledgers, MANIFEST, PORTABLE, ProcessLimit, ProcessRequest, ProcessWithin, ProcessWritten, Program, Promise,

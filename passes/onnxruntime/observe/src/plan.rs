@@ -19,13 +19,16 @@ use remat_solve::{Activity, Doing, SolveControl};
 
 use crate::error::ArenaPlanError;
 
+mod cuda;
 mod fit;
 mod inferred;
 mod orders;
 mod planned;
+mod requests;
 mod samples;
 mod weights;
 
+pub use cuda::{CudaPlanRequest, CudaPlanned, plan_cuda};
 use fit::{Recordings, plans};
 pub use inferred::InferredSizes;
 pub use planned::{ArenaAt, ArenaMeasured, ArenaPlanned};
@@ -147,6 +150,7 @@ pub fn plan_arena(
             runtime: host.version.clone(),
             level: request.level.to_string(),
             is_paged: needs_arena_library(request.model),
+            cuda: None,
             dims: Vec::new(),
             derived: Vec::new(),
             weights: None,
@@ -513,8 +517,11 @@ pub(crate) fn tell(control: &SolveControl<'_>, what: &str) {
     }
 }
 
-/// The hash of a file.
-pub(crate) fn hash(path: &Path) -> Result<String, ArenaPlanError> {
+/// The hash of a file, as plans of memory name it.
+///
+/// # Errors
+/// [`ArenaPlanError::File`] if it cannot be read.
+pub fn hash(path: &Path) -> Result<String, ArenaPlanError> {
     let read = || -> std::io::Result<blake3::Hash> {
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(File::open(path)?)?;

@@ -8,7 +8,8 @@
 //! 2. [`allocate`]: where each result lives, in memory of its own, in that of an operand, or in that of a dead result;
 //! 3. [`heap`]: bytes at and after each node, without the memory arena;
 //! 4. [`arena`]: bytes with it;
-//! 5. [`fresh_bytes`]: bytes that a run without it takes anew from the system.
+//! 5. [`fresh_bytes`]: bytes that a run without it takes anew from the system;
+//! 6. [`requests`]: what a run asks another allocator for, in which order.
 //!
 //! Where the allocations of runs were recorded, [`replay`] says what an arena of other settings takes for them.
 //!
@@ -32,6 +33,7 @@ mod malloc;
 mod order;
 mod pattern;
 mod program;
+mod requests;
 mod steps;
 
 pub use allocate::{Allocation, Home, Settings, allocate};
@@ -46,3 +48,4 @@ pub use ids::{NodeIndex, ValueId};
 pub use malloc::fresh_bytes;
 pub use order::{default_order, depth_first, priority_order};
 pub use program::{Body, Control, Node, Program, Shape, Value, ValueClass, ValueKind};
+pub use requests::{Requests, requests};

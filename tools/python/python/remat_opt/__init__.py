@@ -11,7 +11,7 @@ the same, bit for bit; peaks are predicted, then measured in
 ONNX Runtime; every plan is replayed by an independent checker.
 
 - Models: `optimize`, `inspect`, `verify`, `sweep`, `max_batch`; many at once: `sweep_many`.
-- A file that was written earlier: `session`.
+- A file that was written earlier: `session`; what it requests of a GPU: `record_requests`.
 - Graphs, for research: `Problem` and `solve`; buffers in one block: `place`.
 - Everything that goes wrong is a `RematError`.
 
@@ -32,7 +32,7 @@ from ._plan import Plan
 from ._problem import Problem, solve
 from ._progress import Progress
 from ._report import Report
-from ._session import arena_library, session
+from ._session import arena_library, record_requests, session
 from .errors import (
     InfeasibleError,
     InternalError,
@@ -66,6 +66,7 @@ __all__ = [
     "max_batch",
     "optimize",
     "place",
+    "record_requests",
     "session",
     "solve",
     "sweep",

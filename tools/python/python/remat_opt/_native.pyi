@@ -37,6 +37,9 @@ def replay_allocations(
 def rounded_allocation(settings: str, bytes: int) -> int:
     """The block that a request gets, in bytes."""
 
+def model_hash(path: str | PathLike[str]) -> str:
+    """The hash of a file, as plans of memory name it."""
+
 def needs_arena_library(path: str | PathLike[str]) -> bool:
     """Whether a model moves results to a second memory, so that its sessions need the library."""
 

@@ -6,9 +6,10 @@ import functools
 import os
 import pathlib
 import warnings
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import _counts, _native, _process
+from . import _counts, _cuda, _native, _process
 from ._command import Size
 from ._files import Folder
 from .errors import ModelError, UsageError
@@ -62,6 +63,9 @@ def session(
     and the portable model that lies beside it is taken. A form that was made for a limit without room for all weights
     keeps some of them in memory, and reads the others ahead in every run (`remat.weights.resident`, bytes).
 
+    A plan for the CUDA provider (`--device cuda`) is obeyed where `providers` name it: the session gets the functions
+    that serve its memory, and nothing else of the provider's options changes.
+
     Args:
         path: The model, or the folder of a loadable form.
         sess_options: Options of yours; what the plan needs is set in them.
@@ -96,11 +100,121 @@ def session(
         model, proved = chosen.model, chosen.portable
     plan = model.with_name(f"{model.name}.arena")
     obeyed = None
+    if plan.exists() and _cuda.is_plan(plan):
+        _refuse_on_cuda(memory, batch, share)
+        return _on_cuda(model, plan, options, providers, keywords)
     if plan.exists():
         obeyed = _obey(options, plan, model.with_name(_LIBRARY), memory, share)
     else:
         _page(options, model, model.with_name(_LIBRARY))
     return _inference(model, options, providers, keywords, obeyed, memory, batch, share, proved)
+
+
+def record_requests(
+    path: str | os.PathLike[str],
+    feeds: Iterable[Mapping[str, Any]],
+    output: str | os.PathLike[str],
+    sess_options: onnxruntime.SessionOptions | None = None,
+    providers: list[Any] | None = None,
+    runs: int = 2,
+    **keywords: Any,
+) -> pathlib.Path:
+    """Records what a session with the CUDA provider requests of the device, for an exact plan of its memory:
+    `remat-opt MODEL.onnx -o MODEL.onnx.arena --device cuda --requests OUTPUT`. It needs a device. The memory pattern is
+    turned off, as in sessions that follow the plan. Returns where it was written.
+
+    Args:
+        path: The model.
+        feeds: Inputs by name, NumPy arrays: one feed for each shape; of several shapes sizes become formulas.
+        output: Where the requests go, as JSON.
+        sess_options: Options of yours: those of the sessions that will follow the plan.
+        providers: As for `onnxruntime.InferenceSession`; the CUDA provider and the processor, unless given.
+        runs: How often each feed is run: the first run of a shape may request more, to choose algorithms.
+        keywords: Further arguments of `onnxruntime.InferenceSession`.
+
+    Raises:
+        UsageError: The CUDA provider is not among `providers`, has options that exclude this, or is not in this ONNX
+            Runtime. There is no feed, or one states two sizes of a dimension.
+    """
+    onnxruntime = _onnxruntime()
+    if _cuda.PROVIDER not in onnxruntime.get_available_providers():
+        raise UsageError("this ONNX Runtime has no CUDA provider: pip install onnxruntime-gpu")
+    model = pathlib.Path(os.path.abspath(path))
+    options = sess_options if sess_options is not None else onnxruntime.SessionOptions()
+    wanted = providers if providers is not None else [_cuda.PROVIDER, "CPUExecutionProvider"]
+    levels = {value: name for name, value in _LEVELS.items()}
+    level = levels.get(options.graph_optimization_level.name)
+    if level is None:
+        raise UsageError(f"plans are for other levels than {options.graph_optimization_level.name}: {', '.join(levels)}")
+    functions, chosen = _cuda.with_functions(_own_library(), None, wanted, record=True)
+    recorder = _cuda.Recorder(model, onnxruntime.__version__, level)
+    made = _made(functions, model, options, chosen, keywords)
+    recorder.loaded(functions.events())
+    declared = {one.name: one.shape for one in made.get_inputs()}
+    ran = 0
+    for feed in feeds:
+        for _ in range(runs):
+            # What is freed between runs belongs to none.
+            functions.events()
+            made.run(None, feed)
+            inputs = [(name, feed[name].shape) for name in declared]
+            recorder.ran(_cuda.dims(declared, feed), inputs, functions.events())
+            ran += 1
+    if not ran:
+        raise UsageError("nothing ran: give at least one feed and one run")
+    target = pathlib.Path(output)
+    recorder.write(target)
+    return target
+
+
+def _refuse_on_cuda(memory: Size | None, batch: str | None, share: bool | str | os.PathLike[str]) -> None:
+    """What is for the memory of the processor only."""
+    given = {"memory": memory is not None, "batch": batch is not None, "share": bool(share)}
+    if wrong := [name for name, is_given in given.items() if is_given]:
+        raise UsageError(f"`{wrong[0]}` is for the memory of the processor, and the plan is for the CUDA provider")
+
+
+def _on_cuda(
+    model: pathlib.Path,
+    plan: pathlib.Path,
+    options: onnxruntime.SessionOptions,
+    providers: list[Any] | None,
+    keywords: dict[str, Any],
+) -> Session:
+    """A session whose CUDA provider follows a plan."""
+    if _cuda.place(providers) is None:
+        from ._runtime import Session
+
+        warnings.warn(f"`{plan}` is for `{_cuda.PROVIDER}`, which `providers` do not name: no plan is followed", stacklevel=3)
+        return Session(model, options, providers, keywords)
+    try:
+        level = _LEVELS[_cuda.header(plan)["level"]]
+    except KeyError as error:
+        raise ModelError(f"`{plan}` names no level of this version: plan it again (`remat-opt`)") from error
+    library = model.with_name(_LIBRARY)
+    functions, chosen = _cuda.with_functions(library if library.exists() else _own_library(), plan, providers or [])
+    options.graph_optimization_level = getattr(_onnxruntime().GraphOptimizationLevel, level)
+    return _made(functions, model, options, chosen, keywords)
+
+
+def _made(
+    functions: _cuda.Functions,
+    model: pathlib.Path,
+    options: onnxruntime.SessionOptions,
+    providers: list[Any],
+    keywords: dict[str, Any],
+) -> Session:
+    """A session whose CUDA provider has these functions, for as long as it is there."""
+    from ._runtime import Session
+
+    functions.register(options)
+    try:
+        made = Session(model, options, providers, keywords, functions.counts)
+    except BaseException:
+        functions.give_up()
+        raise
+    functions.close_with(made)
+    return made
 
 
 def of_report(

@@ -20,6 +20,9 @@ const ALLOWED: &[&str] = &[
     "passes/onnxruntime/arena/src/address_space.rs",
     "passes/onnxruntime/arena/src/advice.rs",
     "passes/onnxruntime/arena/src/api.rs",
+    "passes/onnxruntime/arena/src/cuda/entry.rs",
+    "passes/onnxruntime/arena/src/cuda/library.rs",
+    "passes/onnxruntime/arena/src/cuda/slots.rs",
     "passes/onnxruntime/arena/src/entry.rs",
     "passes/onnxruntime/arena/src/failing.rs",
     "passes/onnxruntime/arena/src/memory.rs",
@@ -29,6 +32,8 @@ const ALLOWED: &[&str] = &[
     "passes/onnxruntime/arena/src/session.rs",
     "passes/onnxruntime/arena/src/touches.rs",
     "passes/onnxruntime/run/src/planned.rs",
+    // Calls the functions of the arena library for CUDA, and those of a CUDA runtime without a device.
+    "passes/onnxruntime/arena/tests/cuda.rs",
     // Reads the statistics of the runtime's allocators.
     "passes/onnxruntime/run/src/arena.rs",
     // Gives the runtime's environment an arena.

@@ -172,6 +172,7 @@ mod tests {
             runtime: "r".to_owned(),
             level: "all".to_owned(),
             is_paged: false,
+            cuda: None,
             dims: Vec::new(),
             derived: Vec::new(),
             weights: None,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use remat::place::BufferFile;
-use remat_onnxruntime_arena::{ALIGNMENT, ArenaPlanFile, Plans, Shape, certain_after};
+use remat_onnxruntime_arena::{ArenaPlanFile, Plans, Shape, certain_after};
 use remat_plan::{Blocks, Buffer};
 use remat_solve::SolveControl;
 
@@ -140,7 +140,7 @@ fn offsets(
     let Some(plan) = file.plans.get(place) else {
         return Ok(Vec::new());
     };
-    let first = first_offsets(file, place, shape);
+    let (first, alignment) = (first_offsets(file, place, shape), file.alignment());
     let mut top = 0;
     let buffers = plan
         .buffers
@@ -148,11 +148,11 @@ fn offsets(
         .zip(shape.sizes())
         .enumerate()
         .map(|(number, (planned, bytes))| {
-            let bytes = bytes.max(&1).next_multiple_of(ALIGNMENT);
+            let bytes = bytes.max(&1).next_multiple_of(alignment);
             let stacked = (stacks && planned.is_output).then_some(top);
             top += if stacked.is_some() { bytes } else { 0 };
             Buffer {
-                alignment: ALIGNMENT,
+                alignment,
                 pinned: first.get(number).copied().flatten().or(stacked),
                 ..Buffer::new(number.to_string(), bytes, planned.first..planned.last)
             }

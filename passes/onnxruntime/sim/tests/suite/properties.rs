@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use remat_ir::{Dim, ElementType};
 use remat_onnxruntime_sim::{
     Home, Node, NodeIndex, Program, Settings, Shape, Value, ValueClass, ValueId, ValueKind, allocate, default_order,
-    heap, heap_bytes, priority_order,
+    heap, heap_bytes, priority_order, requests,
 };
 
 const OPS: [&str; 6] = ["Add", "Relu", "Reshape", "Shape", "Softmax", "Mul"];
@@ -196,4 +196,29 @@ proptest! {
         let allocation = allocate(&program, &order, &Settings { reuse: true });
         prop_assert!(allocation.home.iter().all(|home| !matches!(home, Home::Reuse(_) | Home::InPlace(_))));
     }
+
+    #[test]
+    fn requests_are_made_one_at_a_time_and_only_outputs_outlive_the_run(program in programs(), input in 1..9_u64) {
+        let order = default_order(&program);
+        let allocation = allocate(&program, &order, &Settings::default());
+        let found = requests(&program, &order, &allocation, &[1000 * input]);
+        let mut times: Vec<u64> = found.buffers.iter().flat_map(|buffer| [Some(buffer.first), buffer.last]).flatten().collect();
+        times.sort_unstable();
+        prop_assert!(times.into_iter().eq(0..found.end));
+        prop_assert!(found.buffers.iter().all(|buffer| buffer.last.is_none_or(|last| last > buffer.first)));
+        let held: Vec<u64> = found.buffers.iter().filter(|buffer| buffer.last.is_none()).map(|buffer| buffer.bytes).collect();
+        let outputs = program.outputs.iter().map(|&output| allocation.buffer[output]);
+        let mut outputs: Vec<_> = outputs.filter(|&buffer| allocation.home[buffer] != Home::External).collect();
+        outputs.dedup();
+        let outputs: Vec<u64> = outputs.into_iter().filter_map(|output| program.values[output].bytes).collect();
+        prop_assert_eq!(held, outputs);
+        // The heap has them, too, and tables besides; inputs are the caller's there.
+        let live = |time: u64| -> u64 {
+            let is_live = |buffer: &&remat_onnxruntime_sim::BufferLife| buffer.first <= time && buffer.last.is_none_or(|last| time < last);
+            found.buffers[1..].iter().filter(is_live).map(|buffer| heap_bytes(buffer.bytes)).sum()
+        };
+        let most = (0..found.end).map(live).max().unwrap_or(0);
+        prop_assert!(most <= heap(&program, &order, &allocation).peak);
+    }
+
 }

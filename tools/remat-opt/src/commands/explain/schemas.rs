@@ -17,6 +17,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Schema)> {
         of::<commands::optimize::Report>(),
         of::<commands::optimize::ModuleReport>(),
         of::<commands::optimize::SettingsReport>(),
+        of::<commands::optimize::CudaReport>(),
         of::<commands::inspect::Report>(),
         of::<commands::sweep::Report>(),
         of::<commands::compare::Report>(),

@@ -116,7 +116,8 @@ pub(crate) struct OptimizeArgs {
     /// Where to write; `-` for stdout.
     ///
     /// The extension says what: `.onnx` and `.mlir` the rewritten model, `.json` the plan, `.sched` the plan for devices, `.remat`
-    /// readable text, `.dot` a drawing. Without it, only the report is printed. `-` writes to stdout, and the report goes to stderr.
+    /// readable text, `.dot` a drawing, `.arena` the plan of memory for a CUDA device (`--device cuda`). Without it, only the report is printed. `-`
+    /// writes to stdout, and the report goes to stderr.
     #[arg(short, long, value_name = "OUT", help_heading = OUTPUT)]
     pub(super) output: Option<PathBuf>,
     /// For `-o -`: what to write [default: onnx or mlir as IN is, else json].
@@ -179,6 +180,11 @@ pub(crate) struct TargetArgs {
     /// Where the library goes with which ONNX Runtime follows a plan of memory [default: `libremat_arena.so` beside OUT].
     #[arg(long, value_name = "FILE", help_heading = RUNTIME, hide_short_help = true)]
     pub(super) arena_library: Option<PathBuf>,
+    /// For `--device cuda`: requests that were recorded on the device, which the plan of memory is made of; a file that `remat_opt.record_requests` writes.
+    ///
+    /// `-o MODEL.onnx.arena` then holds an exact plan for the CUDA provider. Without recorded requests it is predicted: what kernels work in is left out.
+    #[arg(long, value_name = "FILE", requires = "output", help_heading = RUNTIME, hide_short_help = true)]
+    pub(super) requests: Option<PathBuf>,
     /// Try session options that lower the memory of the written model without a library, and print the best, with a program in Python.
     ///
     /// Tried are the runtime's default, the memory pattern off, the memory arena off, and an arena of the environment that is sized for this

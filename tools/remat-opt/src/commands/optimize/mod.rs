@@ -1,6 +1,7 @@
 //! `remat-opt IN -o OUT`: the main job.
 
 mod args;
+mod cuda;
 mod details;
 mod document;
 mod figures;
@@ -33,6 +34,7 @@ use remat_onnxruntime_deploy::{
 };
 
 pub(crate) use args::OptimizeArgs;
+pub(crate) use cuda::Report as CudaReport;
 pub(crate) use document::{ModuleReport, Report, SettingsReport};
 
 use self::args::TargetArg;
@@ -84,10 +86,12 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
     let reads = [
         ("the plan (`--plan`)", args.plan.as_ref()),
         ("the shapes (`--weights`)", args.shapes.file()),
+        ("the requests (`--requests`)", args.target.requests.as_ref()),
     ];
     let weights = args.weights();
     let [arena_plan, arena_library] = args.arena_files().map_or([None, None], |files| files.map(Some));
     let arena_library = arena_library.or_else(|| args.pages_library());
+    let arena_library = arena_library.or_else(|| cuda::library(args));
     let writes = [
         (
             "the result (`-o`)",
@@ -109,6 +113,9 @@ fn run(args: &OptimizeArgs, talk: Talk) -> anyhow::Result<()> {
         args.shapes.refuse(format.describe())?;
         job.measure()?;
         return mlir::run(args, &job, started);
+    }
+    if cuda::is_asked(args, format)? {
+        return cuda::run(args, &job, &shapes, started, talk);
     }
     if args.pass_pipeline.is_some() {
         bail!(

@@ -1,0 +1,39 @@
+//! All sessions of which something is counted, by the numbers that programs know them by.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::counts::AllocationCounts;
+
+/// An allocation, or a free, that was recorded. The layout is that of `remat_arena_event` in C.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecordedEvent {
+    /// Where the buffer lies.
+    pub address: u64,
+    /// Its size; 0 when it is freed.
+    pub bytes: u64,
+    /// The thread, by a number.
+    pub thread: u64,
+}
+
+/// The sessions of one set of options.
+pub(crate) trait Counted: Sync {
+    /// What is known of its allocations.
+    fn figures(&self) -> AllocationCounts;
+    /// Up to so many recorded events, the oldest first; they are forgotten then.
+    fn take_events(&self, most: usize) -> Vec<RecordedEvent>;
+}
+
+static ALL: Mutex<Vec<&dyn Counted>> = Mutex::new(Vec::new());
+
+/// Gives one a number, from 0.
+pub(crate) fn add(one: &'static dyn Counted) -> usize {
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    all.push(one);
+    all.len() - 1
+}
+
+/// All of them, in the order of their numbers.
+pub(crate) fn all() -> Vec<&'static dyn Counted> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
