@@ -11,10 +11,11 @@ import models
 import pytest
 import torch
 from remat_opt import ModelError, UsageError
-from remat_opt.torch import _fit_command, estimate, fit_entry, fit_script
-from remat_opt.torch._budgets import budgets
-from remat_opt.torch._devices import device, smallest
-from remat_opt.torch._fit import Wanted
+from remat_opt.torch import estimate, fit_entry, fit_script
+from remat_opt.torch._gpu import command
+from remat_opt.torch._gpu.budgets import budgets
+from remat_opt.torch._gpu.devices import device, smallest
+from remat_opt.torch._gpu.fit import Wanted
 
 STEP_ONLY = Wanted(budgets=())
 
@@ -186,7 +187,7 @@ def test_more_memory_never_costs_more_time(name):
 def test_the_page_is_one_file_with_the_peak_and_the_tables(script, tmp_path, capsys):
     out = tmp_path / "out.html"
     line = [script(TRAIN), "--device", "h200", "--budgets", "min", "--time-limit", "1", "--page", str(out), "--format", "json", "--", "--amp"]
-    assert _fit_command.main(line) == 0
+    assert command.main(line) == 0
     report = json.loads(capsys.readouterr().out)
     text = out.read_text()
     assert not re.findall(r'(?:src|href)="', text) and "default-src" in text
@@ -294,7 +295,7 @@ while True:
 
 def test_the_command_has_an_exit_status_and_errors_that_say_what_to_do(script, tmp_path, capsys):
     path = script(TRAIN)
-    assert _fit_command.main([path, "--device", "cuda 610MiB", "--budgets", "none"]) == 1
+    assert command.main([path, "--device", "cuda 610MiB", "--budgets", "none"]) == 1
     assert "does not fit" in capsys.readouterr().out
     for line, message in (
         ([], "give one of a script"),
@@ -305,9 +306,9 @@ def test_the_command_has_an_exit_status_and_errors_that_say_what_to_do(script, t
         ([path, "--budgets", "none", "--page", str(tmp_path / "no" / "page.html")], "cannot be written"),
         ([str(tmp_path / "none.py")], "is no file"),
     ):
-        assert _fit_command.main(line) == 2, line
+        assert command.main(line) == 2, line
         assert message in capsys.readouterr().err, line
-    assert _fit_command.main([path, "--device", "phone", "--format", "json"]) == 2
+    assert command.main([path, "--device", "phone", "--format", "json"]) == 2
     error = json.loads(capsys.readouterr().out)
     assert error["format"] == "remat-error/1" and "no device" in error["error"]["message"]
 

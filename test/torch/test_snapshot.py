@@ -8,7 +8,8 @@ import pytest
 import recordings
 import torch
 from remat_opt import ModelError, UsageError
-from remat_opt.torch import _fit_command, replay
+from remat_opt.torch import replay
+from remat_opt.torch._gpu import command
 
 NAMES = ("vit-plain-default", "gpt-plain-expandable", "unet-plain-split", "loop-plain-roundup", "resnet18-bf16-default")
 
@@ -91,10 +92,10 @@ def test_a_simulation_that_parts_from_the_record_says_where(recorded):
 
 
 def test_the_command_prints_a_table_or_json(written, capsys):
-    assert _fit_command.main(["--snapshot", str(written)]) == 0
+    assert command.main(["--snapshot", str(written)]) == 0
     printed = capsys.readouterr().out
     assert "reproduced entry by entry" in printed and "expandable_segments:True" in printed
-    assert _fit_command.main(["--snapshot", str(written), "--settings", "max_split_size_mb:64", "--format", "json"]) == 0
+    assert command.main(["--snapshot", str(written), "--settings", "max_split_size_mb:64", "--format", "json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["format"] == "remat-replay/1" and report["lost_bytes"] == report["reserved_bytes"] - report["allocated_bytes"]
     assert [one["settings"] for one in report["tried"]] == ["", "max_split_size_mb:64"]

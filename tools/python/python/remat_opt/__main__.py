@@ -17,7 +17,7 @@ def main() -> int:
 def _fit(words: list[str]) -> int:
     """The command that runs in Python."""
     try:
-        from .torch._fit_command import main as fit
+        from .torch._gpu.command import main as fit
     except ImportError as error:
         print(f"error: `fit` needs PyTorch ({error}): `pip install 'remat-opt[torch]'`", file=sys.stderr)
         return 2

@@ -13,12 +13,12 @@ from ._backend import Backend, backend
 from ._capture import capture
 from ._checkpoint import checkpoint, checkpoint_report
 from ._effects import UnsupportedGraph
-from ._estimate import Estimate, estimate, largest_batch
-from ._fit import Fit, fit_entry, fit_script
+from ._gpu.estimate import Estimate, estimate, largest_batch
+from ._gpu.fit import Fit, fit_entry, fit_script
+from ._gpu.snapshot import Replay, replay
 from ._inductor import inductor_problem
 from ._partition import Partitioner, partitioner
 from ._report import Report, clear_reports, reports
-from ._snapshot import Replay, replay
 from ._step import TrainStep
 from ._tags import tag
 

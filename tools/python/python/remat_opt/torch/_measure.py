@@ -26,8 +26,8 @@ from torch.utils import _pytree as pytree
 from .. import _native
 from .._files import Folder
 from . import _cache, _measure_child
-from ._devices import Gpu
-from ._dry_run import workspaces
+from ._gpu.devices import Gpu
+from ._gpu.dry_run import workspaces
 from ._effects import is_collective, is_getitem, results
 from ._graph import Cost
 from ._state import kept_random
@@ -196,7 +196,7 @@ def _flops(node: fx.Node, packet: Any, args: Any, kwargs: Any) -> int:
 
 def estimates(graph: fx.Graph, gpu: Gpu) -> Costs:
     """What the calls of a graph would take on a device that is not there: time by its data sheet, workspace as in
-    `_dry_run`.
+    `_gpu.dry_run`.
 
     Args:
         graph: ATen ops with traced values.

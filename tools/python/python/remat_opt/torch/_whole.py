@@ -11,7 +11,7 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ._clip import clip_gradients
-from ._devices import Gpu
+from ._gpu.devices import Gpu
 from ._effects import allow
 from ._graph import Cost, Cut, TrainingGraph
 from ._measure import Costs, estimate, estimates, measure

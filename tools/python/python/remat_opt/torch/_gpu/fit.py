@@ -9,13 +9,13 @@ from typing import Any
 
 import torch
 
-from ..errors import RematError
-from ._budget import parse
-from ._budgets import BUDGETS, Budget, budgets, failure
-from ._devices import Gpu, device as named_device
-from ._estimate import Estimate, Optimizer, Precision, estimate, estimate_of, largest_batch, size
-from ._page import page
-from ._script import load_entry, watch
+from ...errors import RematError
+from .._budget import parse
+from .budgets import BUDGETS, Budget, budgets, failure
+from .devices import Gpu, device as named_device
+from .estimate import Estimate, Optimizer, Precision, estimate, estimate_of, largest_batch, size
+from .page import page
+from .script import load_entry, watch
 
 _NAMES: dict[torch.dtype, Precision] = {torch.bfloat16: "bf16", torch.float16: "fp16"}
 

@@ -8,10 +8,10 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
-from ..errors import RematError, UsageError
-from ._budgets import BUDGETS
-from ._fit import Fit, Wanted, fit_entry, fit_script
-from ._snapshot import SETTINGS, Replay, replay
+from ...errors import RematError, UsageError
+from .budgets import BUDGETS
+from .fit import Fit, Wanted, fit_entry, fit_script
+from .snapshot import SETTINGS, Replay, replay
 
 _STATUS = {"finding": 1, "limit": 4, "internal": 3}
 _EPILOG = """\

@@ -7,12 +7,12 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import _native
-from ._dry_run import KINDS, DryRun
+from ... import _native
+from .dry_run import KINDS, DryRun
 
 if TYPE_CHECKING:
-    from ._budgets import Budget
-    from ._estimate import Estimate
+    from .budgets import Budget
+    from .estimate import Estimate
 
 
 def page(
@@ -33,7 +33,7 @@ def page(
         notes: What the reader has to know.
         report: The report as JSON; that of the step, unless given.
     """
-    from ._estimate import size
+    from .estimate import size
 
     left = step.device_bytes - step.total_bytes
     where = f"{step.phase}, {_short(step.line)}" if step.line else step.phase

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from ..errors import UsageError
-from ._budget import parse
+from ...errors import UsageError
+from .._budget import parse
 
 _MIB = 1 << 20
 

@@ -9,16 +9,16 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from .. import _native
-from .._plan import Plan
-from ..errors import RematError
-from ._budget import parse
-from ._devices import Gpu, smallest
-from ._dry_run import AsOnCuda
-from ._estimate import PRECISIONS, ENDLESS, Optimizer, Precision, as_loss, twin_of, with_twins, without_numbers
-from ._optimizer import Updates
-from ._plans import Search, plan_within
-from ._whole import WholeStep, whole_step
+from ... import _native
+from ..._plan import Plan
+from ...errors import RematError
+from .._budget import parse
+from .devices import Gpu, smallest
+from .dry_run import AsOnCuda
+from .estimate import PRECISIONS, ENDLESS, Optimizer, Precision, as_loss, twin_of, with_twins, without_numbers
+from .._optimizer import Updates
+from .._plans import Search, plan_within
+from .._whole import WholeStep, whole_step
 
 BUDGETS = ("100%", "80%", "60%", "40%", "min")
 """Shares of what a step takes besides parameters, state and inputs."""

@@ -17,8 +17,8 @@ import torch
 import torch.utils.checkpoint
 from torch.utils._pytree import tree_map
 
-from ._devices import Gpu
-from ._dry_run import AsOnCuda, own_line
+from .devices import Gpu
+from .dry_run import AsOnCuda, own_line
 
 _Tensor = torch.Tensor
 _NUMBERS: dict[Any, Callable[[torch.Tensor], Any]] = {

@@ -13,11 +13,11 @@ import torch
 from torch.nn.utils.stateless import _reparametrize_module
 from torch.utils._pytree import tree_map
 
-from .. import _native
-from ..errors import ModelError, UsageError
-from ._devices import Gpu, device as named_device
-from ._dry_run import KINDS, DryRun, Recorder, on_cuda
-from ._simulated import SimulatedDevice
+from ... import _native
+from ...errors import ModelError, UsageError
+from .devices import Gpu, device as named_device
+from .dry_run import KINDS, DryRun, Recorder, on_cuda
+from .simulated import SimulatedDevice
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -85,7 +85,7 @@ class Estimate:
 
     def to_html(self, title: str = "Training step") -> str:
         """A page for a browser, one file: memory over the step by kind, the peak, and the largest tensors then."""
-        from ._page import page
+        from .page import page
 
         return page(title, self)
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
-from .. import _native
-from ..errors import ModelError, UsageError
-from ._budget import parse
-from ._estimate import ENDLESS, size
+from ... import _native
+from ...errors import ModelError, UsageError
+from .._budget import parse
+from .estimate import ENDLESS, size
 
 SETTINGS = (
     "",

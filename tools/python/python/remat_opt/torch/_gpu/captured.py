@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from ..errors import ModelError
+from ...errors import ModelError
 
 
 @dataclass(frozen=True)

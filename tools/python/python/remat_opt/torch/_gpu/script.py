@@ -16,11 +16,11 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils._pytree import tree_leaves
 
-from ..errors import ModelError
-from ._captured import Tape
-from ._devices import Gpu
-from ._dry_run import DryRun, Recorder, again_within
-from ._simulated import SimulatedDevice, simulated
+from ...errors import ModelError
+from .captured import Tape
+from .devices import Gpu
+from .dry_run import DryRun, Recorder, again_within
+from .simulated import SimulatedDevice, simulated
 
 _STEPS = 2
 """Steps of an optimizer before the one at which a script is stopped: its state is there from the second one on."""

@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from ._devices import Gpu
+from .devices import Gpu
 
 _PACKAGES = ("<", *(f"{os.path.dirname(os.path.realpath(module))}{os.sep}" for module in (torch.__file__, os.path.dirname(__file__))))
 """What frames of PyTorch, of this package and of generated code begin with."""
