@@ -171,3 +171,16 @@ def test_graphs_of_other_forms_are_rejected(tmp_path):
     path.write_text("no JSON", encoding="utf-8")
     with pytest.raises(ModelError, match="no graph of Inductor"):
         inductor_problem(path)
+
+
+def test_a_model_without_numbers_has_the_same_ops():
+    def ops(device):
+        torch.manual_seed(0)
+        with torch.device(device):
+            model, inputs = models.Language(32, 1, 2, 16, 32), [torch.zeros(2, 16, dtype=torch.int64)] * 2
+        problem = capture(model, inputs, torch.optim.SGD(model.parameters(), lr=0.1), durations="estimated")
+        return [(one["name"], one["duration"]) for one in problem.document["ops"]]
+
+    found = ops("meta")
+    assert found == ops("cpu")
+    assert any("nll_loss_backward" in name for name, _ in found)

@@ -108,6 +108,8 @@ def trace(model: torch.nn.Module, args: Sequence[Any]) -> Trace:
         return (loss, *(own[name] for name in buffers))
 
     flat = [*parameters.values(), *buffers.values(), *(leaves[index].detach() for index in places)]
+    if any(one.device.type == "meta" for one in flat):
+        flat = _on_cpu(flat)
     function = aot_function(forward, fw_compiler=_never, bw_compiler=_never, partition_fn=_capture)
     try:
         with torch.enable_grad():
@@ -117,6 +119,19 @@ def trace(model: torch.nn.Module, args: Sequence[Any]) -> Trace:
     except (DataDependentOutputException, DynamicOutputShapeException) as error:
         raise UnsupportedGraph(str(error.func), "what it gives depends on the values of tensors") from error
     raise UnsupportedGraph(None, "the model was not traced as one graph of forward and backward")
+
+
+def _on_cpu(values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Tensors without numbers that say they lie on a CPU. On `meta` PyTorch traces some ops without their backward
+    (`nll_loss`, 2.15)."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    found = []
+    with FakeTensorMode():
+        for one in values:
+            made = torch.empty_strided(one.size(), one.stride(), dtype=one.dtype, device="cpu")
+            found.append(made.requires_grad_(one.requires_grad))
+    return found
 
 
 def _capture(joint: fx.GraphModule, _inputs: Any, *, num_fwd_outputs: int, **_options: Any) -> NoReturn:
