@@ -14,7 +14,7 @@ from ..._plan import Plan
 from ...errors import RematError
 from .._budget import parse
 from .devices import Gpu, smallest
-from .dry_run import AsOnCuda
+from .kernels import AsOnCuda
 from .estimate import PRECISIONS, ENDLESS, Optimizer, Precision, as_loss, twin_of, with_twins, without_numbers
 from .._optimizer import Updates
 from .._plans import Search, plan_within

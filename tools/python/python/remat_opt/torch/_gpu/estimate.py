@@ -16,7 +16,8 @@ from torch.utils._pytree import tree_map
 from ... import _native
 from ...errors import ModelError, UsageError
 from .devices import Gpu, device as named_device
-from .dry_run import KINDS, DryRun, Recorder, on_cuda
+from .dry_run import KINDS, DryRun, Recorder
+from .kernels import on_cuda
 from .simulated import SimulatedDevice
 
 if TYPE_CHECKING:

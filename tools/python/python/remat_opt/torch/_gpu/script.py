@@ -19,7 +19,8 @@ from torch.utils._pytree import tree_leaves
 from ...errors import ModelError
 from .captured import Tape
 from .devices import Gpu
-from .dry_run import DryRun, Recorder, again_within
+from .dry_run import DryRun, Recorder
+from .kernels import again_within
 from .simulated import SimulatedDevice, simulated
 
 _STEPS = 2

@@ -18,7 +18,8 @@ import torch.utils.checkpoint
 from torch.utils._pytree import tree_map
 
 from .devices import Gpu
-from .dry_run import AsOnCuda, own_line
+from .dry_run import own_line
+from .kernels import AsOnCuda
 
 _Tensor = torch.Tensor
 _NUMBERS: dict[Any, Callable[[torch.Tensor], Any]] = {
