@@ -92,3 +92,16 @@ def test_many_graphs_are_chosen_change_by_change():
         # The cheapest mixture: 2 ns for the first 20 bytes of a graph, 8 ns for the others.
         need = -(-(480 - limit) // 20)
         assert sum(one.duration for one in choice.values()) == 120 + 2 * min(need, 12) + 8 * max(0, need - 12)
+
+
+def test_steps_without_an_end_and_graphs_without_a_plan_leave_nothing_behind():
+    torch.manual_seed(0)
+    backend = remat_opt.torch.backend("60%", "aot_eager", **SEARCH)
+    run = torch.compile(Broken(4), backend=backend)
+    steps = backend._owner.steps
+    for _ in range(3):
+        run(torch.randn(64, 32))  # Nobody asks for gradients.
+    assert not steps._calls or all(one.saved for one in steps._calls)
+    for _ in range(3):
+        run(torch.randn(64, 32)).backward()
+    assert len(steps._order) <= 6 and not steps._calls and len(steps._external) < 20

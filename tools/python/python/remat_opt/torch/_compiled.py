@@ -112,8 +112,9 @@ class Compiled:
         """Has the steps of the backend see a half."""
 
         def run(arguments: list[Any]) -> Any:
-            plannable = self._partitioner.plannable
-            outputs = 0 if plannable is None else len(plannable.joint.cut.outputs)
+            if (plannable := self._partitioner.plannable) is None:
+                return half(arguments)
+            outputs = len(plannable.joint.cut.outputs)
             return self._owner.steps.run(self._number, is_backward, outputs, half, arguments)
 
         return run

@@ -118,9 +118,9 @@ class Steps:
 
     def before(self, number: int, inputs: Sequence[Any]) -> None:
         """Says that a graph is about to be called with gradients."""
-        self._calls = [one for one in self._calls if not one.is_over()]
-        if self._is_paused:
+        if self._is_paused or self._graphs[number].plannable is None:
             return
+        self._calls = [one for one in self._calls if not one.is_over()]
         has_ended = self._order and self._order[-1][1] and not any(one.saved for one in self._calls)
         if has_ended or len(self._order) > _MOST:
             self._end()
