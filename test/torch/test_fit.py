@@ -301,7 +301,7 @@ def test_the_command_has_an_exit_status_and_errors_that_say_what_to_do(script, t
         ([], "give one of a script"),
         ([path, "--entry", f"{path}:step"], "give one of a script"),
         ([path, "--device", "phone"], "`phone` is no device"),
-        ([path, "--budgets", "many"], "memory is a size"),
+        ([path, "--budgets", "many"], "is no budget"),
         ([path, "--precision", "bf16"], "its own `torch.autocast`"),
         ([path, "--budgets", "none", "--page", str(tmp_path / "no" / "page.html")], "cannot be written"),
         ([str(tmp_path / "none.py")], "is no file"),
