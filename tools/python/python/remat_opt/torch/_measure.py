@@ -176,7 +176,7 @@ def _values(node: fx.Node) -> tuple[Any, Any]:
     """What a call is called with, traced."""
 
     def value(one: Any) -> Any:
-        return one.meta["val"] if isinstance(one, fx.Node) else one
+        return one.meta.get("val") if isinstance(one, fx.Node) else one
 
     args, kwargs = pytree.tree_map(value, (node.args, node.kwargs), is_leaf=lambda one: isinstance(one, fx.Node))
     return args, kwargs
