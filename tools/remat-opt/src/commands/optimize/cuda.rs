@@ -101,13 +101,16 @@ pub(super) fn is_asked(args: &OptimizeArgs, format: Format) -> anyhow::Result<bo
     let device = args.load.device.as_deref().unwrap_or("cpu");
     let is_cuda = matches!(provider(device), Ok(Provider::Cuda(_)));
     match (is_plan, is_cuda) {
-        (false, _) if args.target.requests.is_none() => return Ok(false),
+        (false, _) if args.target.requests.is_none() && device != "cuda" => return Ok(false),
         (true, true) => {}
         (_, false) => bail!(
             "`.arena` files and `--requests` are about the memory of a CUDA device: add `--device cuda`. For the processor the plan is \
              written beside the model: `-o OUT.onnx`"
         ),
-        (false, true) => bail!("`--requests` are those of a plan of memory: `-o MODEL.onnx.arena`"),
+        (false, true) => bail!(
+            "`--device cuda` and `--requests` plan the memory of a model as it is: `-o MODEL.onnx.arena`. To rematerialize it, name the GPU \
+             (`--device h100`) or none, and plan what is written"
+        ),
     }
     if format != Format::Onnx {
         bail!(
