@@ -159,9 +159,9 @@ def test_checkpoints_and_accumulated_gradients_are_followed(script):
 
 
 def test_a_model_its_loss_and_its_optimizer_are_found_in_a_script(script):
-    found = fit_script(script(TRAIN), [], "cuda 900MiB", Wanted(budgets=("100%", "min"), largest_batch=True, time_limit=2.0))
+    found = fit_script(script(TRAIN), [], "cuda 900MiB", Wanted(budgets=("100%", "auto", "min"), largest_batch=True, time_limit=2.0))
     assert found.budgets[0].total_bytes == found.step.total_bytes and found.budgets[0].overhead_permille == 0
-    assert [one.budget for one in found.budgets] == ["none", "100%", "min"]
+    assert [one.budget for one in found.budgets] == ["none", "100%", "auto", "min"]
     tried = dict(found.batches)
     assert tried[found.largest_batch].fits and not tried[found.largest_batch + 1].fits
     # That of the script itself is among them, or between two of them.
@@ -302,6 +302,7 @@ def test_the_command_has_an_exit_status_and_errors_that_say_what_to_do(script, t
         ([path, "--entry", f"{path}:step"], "give one of a script"),
         ([path, "--device", "phone"], "`phone` is no device"),
         ([path, "--budgets", "many"], "is no budget"),
+        ([path, "--budgets", "fit"], "what is free on a device that is here"),
         ([path, "--precision", "bf16"], "its own `torch.autocast`"),
         ([path, "--budgets", "none", "--page", str(tmp_path / "no" / "page.html")], "cannot be written"),
         ([str(tmp_path / "none.py")], "is no file"),

@@ -131,6 +131,12 @@ def test_what_is_no_snapshot_is_refused_by_name(written, tmp_path):
     entry = {"action": "alloc", "addr": 1, "size": 512, "stream": 0}
     with pytest.raises(ModelError, match="not as PyTorch writes it"):
         replay({"device_traces": [[{**entry, "size": "many"}]], "segments": []})
+    block, segment = {"size": 512, "state": "inactive"}, {"address": 1, "total_size": 512}
+    for wrong in (5, {}, segment, segment | {"blocks": [{**block, "size": "many"}]}, segment | {"blocks": [block], "address": -1}):
+        with pytest.raises(ModelError, match="not as PyTorch writes it"):
+            replay({"device_traces": [[entry]], "segments": [wrong]})
+    huge = {**entry, "size": (1 << 63) - 1}
+    assert not replay({"device_traces": [[huge, huge]], "segments": []}).is_reproduced
     two = {"device_traces": [[entry], [entry]], "segments": []}
     with pytest.raises(UsageError, match="devices 0, 1"):
         replay(two)

@@ -54,6 +54,15 @@ pub(crate) type LogFunction =
 
 type OfOptions = unsafe extern "C" fn(*mut c_void) -> Status;
 
+/// Text of a caller; `None` for null.
+///
+/// # Safety
+/// The text ends in a zero, and lives as long as it is used.
+pub(crate) unsafe fn text<'t>(text: *const c_char) -> Option<&'t CStr> {
+    // SAFETY: the caller's.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
+}
+
 /// The table of a runtime that is loaded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Api(*const *const c_void);

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::null_mut;
 
-use crate::api::{Api, ApiBase, Status, version};
+use crate::api::{Api, ApiBase, Status, text, version};
 use crate::counted;
 use crate::counted::RecordedEvent;
 use crate::counts::AllocationCounts;
@@ -215,14 +215,9 @@ unsafe extern "C" fn log(
 ) {
     // SAFETY: the runtime hands back what `register` gave it, which lives for ever.
     let session: &Session = unsafe { &*session.cast() };
-    let text = |text: *const c_char| {
-        if text.is_null() {
-            return String::new();
-        }
-        // SAFETY: the runtime's texts end in a zero and live as long as the call.
-        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
-    };
-    let message = text(message);
+    // SAFETY: the runtime's texts end in a zero and live as long as the call.
+    let [id, place, message] =
+        [id, place, message].map(|given| unsafe { text(given) }.unwrap_or_default().to_string_lossy());
     session.learn(&message);
     if message.starts_with("This session will use the allocator registered") {
         session.load_begins();
@@ -232,7 +227,7 @@ unsafe extern "C" fn log(
     if message.starts_with("Session successfully initialized") {
         session.load_ends();
     }
-    pass_on(severity, session.severity, &text(id), &text(place), &message);
+    pass_on(severity, session.severity, &id, &place, &message);
 }
 
 /// Writes the figures of the `session`-th registered session options, or of all together where it is negative, to the first `bytes` bytes of

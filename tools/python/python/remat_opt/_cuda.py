@@ -50,7 +50,7 @@ class _Functions(ctypes.Structure):
 
 
 class _Event(ctypes.Structure):
-    """`remat_cuda_event` in C."""
+    """`remat_arena_event` in C."""
 
     _fields_ = [("address", ctypes.c_uint64), ("bytes", ctypes.c_uint64), ("thread", ctypes.c_uint64)]
 

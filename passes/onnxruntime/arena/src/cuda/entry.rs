@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use super::library::Library;
 use super::session::{DeviceSession, Wanted};
 use super::slots::{self, Functions, SLOTS};
-use crate::api::{Api, Status};
+use crate::api::{Api, Status, text};
 use crate::messages::pass_on;
 use crate::read::read_plan;
 
@@ -51,15 +51,6 @@ fn numbered(number: i64) -> Option<&'static DeviceSession> {
     open.iter()
         .find(|(known, _)| *known == number)
         .map(|&(_, session)| session)
-}
-
-/// Text of a caller; `None` for null.
-///
-/// # Safety
-/// The text ends in a zero.
-unsafe fn text<'t>(text: *const c_char) -> Option<&'t CStr> {
-    // SAFETY: the caller's.
-    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }
 
 /// Makes functions for sessions with the CUDA provider. Null, or why there are none: text that is valid until the thread calls this again.
@@ -181,7 +172,7 @@ unsafe extern "C" fn log(
     let session: &DeviceSession = unsafe { &*session.cast() };
     // SAFETY: the runtime's texts end in a zero and live as long as the call.
     let [id, place, message] =
-        [id, place, message].map(|given| unsafe { text(given) }.unwrap_or(c"").to_string_lossy());
+        [id, place, message].map(|given| unsafe { text(given) }.unwrap_or_default().to_string_lossy());
     if message.starts_with("Session Options") {
         session.load_begins();
     } else if message.starts_with("Session successfully initialized") {

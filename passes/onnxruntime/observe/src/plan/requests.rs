@@ -8,6 +8,9 @@ use serde::Deserialize;
 /// What the file says it is.
 const FORMAT: &str = "remat-requests/1";
 
+/// What no device has: more bytes than this, all requests of a list together, were not recorded.
+const MOST_BYTES: u64 = 1 << 50;
+
 /// A file of requests. Events are bytes that are requested, or, negative, the number of a request of the same list that is freed, from -1.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -104,8 +107,13 @@ impl RecordedRequests {
 /// The buffers among events.
 fn run(events: &[i64]) -> Result<RecordedRun, String> {
     let mut buffers: Vec<RecordedBuffer> = Vec::new();
+    let mut requested = 0_u64;
     for (time, &event) in (0..).zip(events) {
         if let Ok(bytes @ 1..) = u64::try_from(event) {
+            requested = requested.saturating_add(bytes);
+            if requested > MOST_BYTES {
+                return Err(format!("event {time}, {event}, requests more than any device has"));
+            }
             buffers.push(RecordedBuffer {
                 bytes,
                 first: time,
@@ -156,6 +164,11 @@ mod tests {
             ("blake3:00", "", "`model` is not a word"),
             ("512, -2]", "512, -3]", "load: event 2, -3, frees nothing"),
             ("512, -2]", "512, 0]", "load: event 2, 0, frees nothing"),
+            (
+                "1000, 512",
+                "9223372036854775807, 9223372036854775807",
+                "load: event 0, 9223372036854775807, requests more",
+            ),
             ("[64, -1]", "[64, -1, -1]", "run 1: event 2, -1, frees nothing"),
             (r#""dims": {"n": 4}"#, r#""dims": {}"#, "run 2 states other dimensions"),
             (r#""dims": {"n": 4}"#, r#""dims": {"n": 2}"#, "run 2 has other inputs"),

@@ -18,7 +18,7 @@ from ._partition import Partitioner, Settings
 from ._peak import free_bytes, peak_above
 from ._report import Report, record
 from ._split import Split
-from ._steps import Steps
+from ._steps import PART, Steps
 from ._together import Together, processes
 
 _log = logging.getLogger("remat_opt")
@@ -90,7 +90,7 @@ class Compiled:
         owner.reports.append(self.report)
         if part and self.report.fallback is None:
             self.report.budget_bytes, self.report.promised_bytes = owner.settings.budget.total, None
-            self.report.notes.append("a part of a step: the budget is divided when all of the step was seen")
+            self.report.notes.append(PART)
         if (same := owner.checked.get(self._partitioner.code)) is not None:
             # A size that came as a graph of its own before, for instance.
             self.report.take_check(same)

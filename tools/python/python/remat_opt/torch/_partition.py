@@ -36,6 +36,8 @@ from ._versions import PartitionerBase
 
 _log = logging.getLogger("remat_opt")
 
+NOT_KEPT = "no plan keeps the budget; this is the one with the lowest peak that was found"
+"""The note of a graph whose plan takes more than was asked for."""
 _FUSED_SHARE = 0.1
 """What an op costs that Inductor fuses: its neighbours read and write most of its operands anyway."""
 
@@ -228,7 +230,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         report.overhead = plan.duration / max(1, int(plan["baseline_duration"])) - 1
         report.is_optimal = plan.is_optimal
         if not is_kept:
-            report.notes.append("no plan keeps the budget; this is the one with the lowest peak that was found")
+            report.notes.append(NOT_KEPT)
             _log.warning(
                 "graph %s: no plan keeps %s bytes, the lowest peak found is %d bytes",
                 report.graph,

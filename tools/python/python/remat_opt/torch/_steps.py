@@ -21,13 +21,15 @@ from ._budget import objects_around
 from ._code import Half
 from ._divide import Moment, Option, Plannable, choose, duration, options, peak, refined
 from ._free import resolved
-from ._partition import Settings
+from ._partition import NOT_KEPT, Settings
 from ._peak import Marks
 from ._plans import longest_of
 from ._report import Report
 
 _log = logging.getLogger("remat_opt")
 
+PART = "a part of a step: the budget is divided when all of the step was seen"
+"""The note of a graph until then."""
 _ROUNDS = 3
 """How often the budget of one order of graphs is divided: what runs between graphs may take other bytes after a change."""
 _ORDERS = 8
@@ -100,6 +102,8 @@ class Steps:
         self._measured: Marks | None = None
         self._is_disturbed = False
         self._is_paused = False
+        self._missed = ""
+        """The note about a budget that no choice keeps."""
 
     def add(self, graph: Graph) -> int:
         """Takes in a graph that was compiled, and gives its number."""
@@ -273,6 +277,7 @@ class Steps:
         baseline = peak(moments, first)
         seen = [one.measured for one in self._known.values() if one.measured is not None]
         measured = max(seen) if seen and self._settled() else None
+        missed = f"no plans of its graphs keep the budget of the step, {external + limit} bytes"
         for graph in self._menus:
             report, option = self._graphs[graph].report, self._choice[graph]
             report.graphs = len(self._menus)
@@ -283,9 +288,11 @@ class Steps:
             report.saved_bytes = option.takes.saved + sum(option.takes.shown.values())
             report.recomputes = option.recomputes
             report.overhead = option.duration / max(1, first[graph].duration) - 1
-            report.notes = [one for one in report.notes if "budget" not in one]
+            # What was said of the graph alone, or of an earlier choice.
+            report.notes = [one for one in report.notes if one not in (PART, NOT_KEPT, self._missed)]
             if 0 < limit < most:
-                report.notes.append(f"no plans keep the budget of the step, {external + limit} bytes, with those of others")
+                report.notes.append(missed)
+        self._missed = missed
         if 0 < limit < most and self._settled():
             _log.warning("a step of %d graphs takes %d bytes, not %d", len(self._menus), external + most, external + limit)
 

@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 from ..errors import ModelError
 from ._dropout import split_dropout
 from ._effects import UnsupportedGraph, refuse_unsupported, without_repetitions
+from ._gpu.estimate import without_numbers
 
 _aten = torch.ops.aten
 
@@ -126,12 +127,8 @@ def _on_cpu(values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     (`nll_loss`, 2.15)."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    found = []
     with FakeTensorMode():
-        for one in values:
-            made = torch.empty_strided(one.size(), one.stride(), dtype=one.dtype, device="cpu")
-            found.append(made.requires_grad_(one.requires_grad))
-    return found
+        return [without_numbers(one, "cpu") for one in values]
 
 
 def _capture(joint: fx.GraphModule, _inputs: Any, *, num_fwd_outputs: int, **_options: Any) -> NoReturn:

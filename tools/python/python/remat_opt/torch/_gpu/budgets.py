@@ -11,14 +11,14 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from ... import _native
 from ..._plan import Plan
-from ...errors import RematError
-from .._budget import parse
-from .devices import Gpu, smallest
-from .kernels import AsOnCuda
-from .estimate import PRECISIONS, ENDLESS, Optimizer, Precision, as_loss, twin_of, with_twins, without_numbers
+from ...errors import RematError, UsageError
+from .._budget import Budget, parse
 from .._optimizer import Updates
 from .._plans import Search, plan_within
 from .._whole import WholeStep, whole_step
+from .devices import Gpu, smallest
+from .estimate import ENDLESS, PRECISIONS, Optimizer, Precision, as_loss, twin_of, with_twins, without_numbers
+from .kernels import AsOnCuda
 
 BUDGETS = ("100%", "80%", "60%", "40%", "min")
 """Shares of what a step takes besides parameters, state and inputs."""
@@ -26,7 +26,7 @@ _MATRICES = ("mm", "addmm", "bmm", "baddbmm")
 
 
 @dataclass(frozen=True)
-class Budget:
+class BudgetRow:
     """A training step within a budget, as `TrainStep` would make it."""
 
     budget: str
@@ -54,7 +54,7 @@ def budgets(
     settings: str = "",
     wanted: Sequence[str] = BUDGETS,
     time_limit: float = 10.0,
-) -> list[Budget]:
+) -> list[BudgetRow]:
     """The step as it is, then a plan for each budget, from the largest to the smallest. A row with more memory never
     takes longer. Times are estimates from data sheets.
 
@@ -67,7 +67,7 @@ def budgets(
         precision: Of autocast.
         loss: Of what the model returns.
         settings: Of the allocator.
-        wanted: Shares (`"60%"`), `"min"`, or sizes with parameters and state (`"8GiB"`).
+        wanted: Shares (`"60%"`), `"auto"`, `"min"`, or sizes with parameters and state (`"8GiB"`).
         time_limit: Seconds to search, for all of them.
 
     Raises:
@@ -75,7 +75,7 @@ def budgets(
         UsageError: A budget makes no sense.
     """
     plain = _row("none", as_it_is, gpu, 0, 0)
-    asked = [parse(one) for one in wanted]
+    asked = [budget_of(one) for one in wanted]
     # PyTorch traces backwards of some losses on `meta` without their gradients, so these tensors say that they are of a CPU.
     fake = FakeTensorMode(allow_non_fake_inputs=True)
 
@@ -102,6 +102,18 @@ def budgets(
     return [plain] + [_best(row, rows) for row in rows[1:]]
 
 
+def budget_of(text: str) -> Budget:
+    """A budget for a device that is not there.
+
+    Raises:
+        UsageError: It is none, or depends on what is free.
+    """
+    budget = parse(text)
+    if budget.is_free:
+        raise UsageError(f"`{text}` is what is free on a device that is here: give a size, a share, `auto` or `min`")
+    return budget
+
+
 class _Loss(torch.nn.Module):
     """A model whose result is its loss, by the kernels of CUDA."""
 
@@ -116,24 +128,24 @@ class _Loss(torch.nn.Module):
 
 
 def _order(budget: int | str) -> tuple[int, float]:
-    if budget == "min":
-        return 0, 0.0
+    if budget in ("min", "auto"):
+        return 0, float(budget == "auto")
     return (1, float(budget.rstrip("%"))) if isinstance(budget, str) else (2, float(budget))
 
 
-def _row(text: str, total: int, gpu: Gpu, overhead: int, recomputes: int) -> Budget:
+def _row(text: str, total: int, gpu: Gpu, overhead: int, recomputes: int) -> BudgetRow:
     least = smallest(total)
-    return Budget(text, total, total <= gpu.total, None if least is None else least.name, overhead, recomputes)
+    return BudgetRow(text, total, total <= gpu.total, None if least is None else least.name, overhead, recomputes)
 
 
-def _of(text: str, plan: Plan, step: WholeStep, gpu: Gpu, settings: str) -> Budget:
+def _of(text: str, plan: Plan, step: WholeStep, gpu: Gpu, settings: str) -> BudgetRow:
     figures, _, _ = _native.simulate_allocations(settings, ENDLESS, ENDLESS, list(_requests(plan, step, gpu)))
     baseline = int(plan["baseline_duration"])
     overhead = max(0, -(-1000 * (plan.duration - baseline) // max(1, baseline)))
     return _row(text, figures["reserved_peak"] + gpu.context, gpu, overhead, len(plan.recomputes))
 
 
-def _best(row: Budget, rows: Sequence[Budget]) -> Budget:
+def _best(row: BudgetRow, rows: Sequence[BudgetRow]) -> BudgetRow:
     """The row, by the fastest of the plans that take no more."""
     known = [one for one in rows if one.total_bytes <= row.total_bytes]
     return replace(min(known, key=lambda one: (one.overhead_permille, one.total_bytes)), budget=row.budget)

@@ -20,7 +20,8 @@ from torch.utils._pytree import tree_leaves
 
 from .devices import Gpu
 
-_PACKAGES = ("<", *(f"{os.path.dirname(os.path.realpath(module))}{os.sep}" for module in (torch.__file__, os.path.dirname(os.path.dirname(__file__)))))
+_FOLDERS = [os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__))]
+_PACKAGES = ("<", *(f"{one}{os.sep}" for folder in _FOLDERS for one in (folder, os.path.realpath(folder))))
 """What frames of PyTorch, of this package and of generated code begin with."""
 KINDS = ("parameters", "inputs", "gradients", "optimizer", "activations", "backward", "workspace")
 """What tensors are."""

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 
 from ...errors import RematError
-from .._budget import parse
-from .budgets import BUDGETS, Budget, budgets, failure
+from .budgets import BUDGETS, BudgetRow, budget_of, budgets, failure
 from .devices import Gpu, device as named_device
 from .estimate import Estimate, Optimizer, Precision, estimate, estimate_of, largest_batch, size
 from .page import page
@@ -28,7 +27,7 @@ class Fit:
     """The script."""
     step: Estimate
     """Its step as it is."""
-    budgets: list[Budget] = field(default_factory=list)
+    budgets: list[BudgetRow] = field(default_factory=list)
     """What less memory costs; empty where that was not asked for, or cannot be said."""
     batches: list[tuple[int, Estimate]] = field(default_factory=list)
     """Batches that were tried, from the smallest; empty where that was not asked for."""
@@ -77,7 +76,7 @@ class Wanted:
 
     def __post_init__(self) -> None:
         for one in self.budgets:
-            parse(one)
+            budget_of(one)
 
 
 def fit_script(path: str, arguments: Sequence[str] = (), device: str = "h100", wanted: Wanted = Wanted()) -> Fit:
@@ -141,7 +140,7 @@ def _besides(
     precision: Precision | None,
     loss: Any,
 ) -> Fit:
-    rows: list[Budget] = []
+    rows: list[BudgetRow] = []
     batches: dict[int, Estimate] = {}
     notes = list(fit.notes)
     if wanted.budgets:

@@ -11,14 +11,14 @@ from ... import _native
 from .dry_run import KINDS, DryRun
 
 if TYPE_CHECKING:
-    from .budgets import Budget
+    from .budgets import BudgetRow
     from .estimate import Estimate
 
 
 def page(
     title: str,
     step: Estimate,
-    budgets: Sequence[Budget] = (),
+    budgets: Sequence[BudgetRow] = (),
     batches: Sequence[tuple[int, Estimate]] = (),
     notes: Sequence[str] = (),
     report: str = "",

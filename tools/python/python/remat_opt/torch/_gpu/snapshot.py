@@ -189,7 +189,7 @@ def _of_device(document: Mapping[str, Any], device: int | None) -> tuple[int, li
         raise UsageError(f"the snapshot has no record of device {number}, but of {', '.join(map(str, recorded))}")
     try:
         trace = [_entry(one) for one in traces[number]]
-        segments = [dict(one) for one in document["segments"] if one.get("device", number) == number]
+        segments = [_segment(one) for one in document["segments"] if one.get("device", number) == number]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelError(f"an entry of the snapshot is not as PyTorch writes it: {type(error).__name__} {error}") from error
     return number, trace, segments
@@ -201,9 +201,22 @@ def _entry(one: Mapping[str, Any]) -> _Entry:
         # What users wrote into the record.
         return ("snapshot", 0, 0, 0)
     found = (action, one.get("addr", one.get("device_free", 0)), one["size"], one.get("stream", 0))
-    if not all(isinstance(value, int) and 0 <= value < 1 << 63 for value in found[1:]):
-        raise ValueError(f"of `{action}`")
+    _numbers(found[1:], action)
     return found
+
+
+def _segment(one: Mapping[str, Any]) -> dict[str, Any]:
+    """A segment whose numbers are numbers."""
+    _numbers([one["address"], one["total_size"], one.get("stream", 0)], "segment")
+    for block in one["blocks"]:
+        sizes = [block["size"], block.get("address", 0), block.get("requested_size", 0)]
+        _numbers(sizes, f"block {block['state']}")
+    return dict(one)
+
+
+def _numbers(values: Iterable[Any], what: str) -> None:
+    if not all(isinstance(value, int) and 0 <= value < 1 << 63 for value in values):
+        raise ValueError(f"of `{what}`")
 
 
 def _settings_of(document: Mapping[str, Any]) -> str:
