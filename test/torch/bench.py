@@ -1,8 +1,9 @@
 """Peaks and times of training steps, as tables of `docs/guides/pytorch.md`.
 
-    python test/torch/bench.py [--inductor] [MODEL...]      one line of JSON for each row, then a table in Markdown
+    python test/torch/bench.py [--inductor|--offload] [MODEL...]    one line of JSON for each row, then a table in Markdown
 
-With `--inductor` it is the table of what Inductor compiles, which takes minutes for each row. One thread.
+With `--inductor` it is the table of what Inductor compiles, which takes minutes for each row; with `--offload`, of plans
+in which values move to a file. One thread.
 """
 
 import json
@@ -35,6 +36,28 @@ def inductor_rows(model):
         yield f"`inductor`, {share}", step, budget(step, share)
 
 
+def offload_rows(model):
+    """What keeps, computes again and moves, with the promised bytes."""
+    yield "all is kept", measure(model, "eager"), None
+    yield "checkpoint of each block", measure(model, "checkpoint"), None
+    yield "`save_on_cpu`", measure(model, "save_on_cpu"), None
+    for share in ("40%", "25%", "min"):
+        for title, keywords in ((f"{share}, computed again", {}), (f"{share}, or moved", {"offload": True})):
+            step = measure(model, "aot_eager", share, **SEARCH, **keywords)
+            yield title, step, promised(step)
+
+
+def offload_cell(step, promise):
+    """A cell of that table: peak, promise, time, what moves, and the distance from the fastest plan."""
+    said = "" if promise is None else f" ({promise / 1e6:.1f})"
+    cell = f"{step['peak'] / 1e6:.1f}{said} / {1e3 * step['wall']:.0f}"
+    if promise is None:
+        return cell
+    report = step["reports"][0]
+    moved = f", {report['moved_bytes'] / 1e6:.0f} MB move" if report["moved_bytes"] else ""
+    return f"{cell}, +{100 * report['overhead']:.1f} %{moved}, gap {100 * (report['gap'] or 0):.1f} %"
+
+
 def budget(step, share):
     """The bytes above parameters and inputs that a share stands for."""
     report = step["reports"][0]
@@ -56,16 +79,19 @@ def table(found):
         yield f"| {name} | {step['peak'] / 1e6:.1f} | {said} | {1e3 * step['seconds']:.0f} | {bits} |"
 
 
-def side_by_side(found):
+def inductor_cell(step, asked):
+    """A cell of the table of Inductor: peak, budget, time."""
+    said = "" if asked is None else f" ({asked / 1e6:.1f})"
+    return f"{step['peak'] / 1e6:.1f}{said} / {1e3 * step['seconds']:.0f}"
+
+
+def side_by_side(found, cell):
     """The rows of several models in Markdown."""
     models = list(found)
     yield f"| peak, MB (budget) / ms | {' | '.join(models)} |"
     yield "|---" * (len(models) + 1) + "|"
     for several in zip(*found.values()):
-        cells = []
-        for _, step, asked in several:
-            said = "" if asked is None else f" ({asked / 1e6:.1f})"
-            cells.append(f"{step['peak'] / 1e6:.1f}{said} / {1e3 * step['seconds']:.0f}")
+        cells = [cell(step, asked) for _, step, asked in several]
         yield f"| {several[0][0]} | {' | '.join(cells)} |"
 
 
@@ -81,7 +107,10 @@ def collect(model, each):
 def main(words):
     models = [word for word in words if not word.startswith("--")] or MODELS
     if "--inductor" in words:
-        print("\n".join(side_by_side({model: collect(model, inductor_rows) for model in models})), flush=True)
+        print("\n".join(side_by_side({model: collect(model, inductor_rows) for model in models}, inductor_cell)), flush=True)
+        return
+    if "--offload" in words:
+        print("\n".join(side_by_side({model: collect(model, offload_rows) for model in models}, offload_cell)), flush=True)
         return
     for model in models:
         found = collect(model, rows)

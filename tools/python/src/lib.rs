@@ -2,7 +2,8 @@
 //! which `--format json` prints. The Python layer beside it makes classes of these objects and exceptions of their errors.
 //!
 //! Nothing here plans or measures: there is one pipeline, that of the command line. What sessions of ONNX Runtime ask of a model and of its plan of
-//! memory while they run are classes: [`batch`], [`plan`]. What PyTorch would reserve on a device is simulated: [`allocator`]; what it does over a step is shown in a browser: [`page`].
+//! memory while they run are classes: [`batch`], [`plan`]. What PyTorch would reserve on a device is simulated: [`allocator`]; what it does over a step is shown in a browser:
+//! [`page`]; what it moves out of memory lies in a file: `pages`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,6 +14,9 @@ mod allocator;
 mod batch;
 mod call;
 mod page;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "memory of PyTorch")]
+mod pages;
 mod plan;
 
 /// The native side of `remat_opt`.
@@ -34,6 +38,12 @@ mod _native {
     use super::call::call;
     #[pymodule_export]
     use super::page::recorded_page;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::pages::Pages;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::pages::moved_bytes;
     #[pymodule_export]
     use super::plan::ArenaPlans;
     #[pymodule_export]

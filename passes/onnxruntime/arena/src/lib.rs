@@ -177,6 +177,8 @@ pub use entry::{
     remat_arena_weights_begin,
 };
 pub use lines::PlanFileError;
+#[cfg(target_os = "linux")]
+pub use paging::{Moved, SecondMemory};
 pub use plan::{
     ALIGNMENT, ArenaPlan, ArenaPlanFile, CUDA_ALIGNMENT, CudaPlan, MOST_FILE_BYTES, PlannedBuffer, THREADS,
 };

@@ -50,6 +50,30 @@ def heap_meter() -> bytes:
 def bytes_of(text: str) -> int:
     """Bytes as the command line takes them, `256MiB`. `ValueError` for what is none."""
 
+class Pages:
+    """The second memory in a folder, on Linux: pages of a file without a name. `OSError` where a page cannot be written or
+    read."""
+
+    def __init__(self, folder: str | PathLike[str] | None = None) -> None: ...
+    def write(self, address: int, bytes: int) -> int:
+        """Begins to write bytes from an address on, which stay there until `wait` returns; the number of their page."""
+
+    def wait(self, page: int) -> None:
+        """Returns when a page is written."""
+
+    def announce(self, page: int) -> None:
+        """Begins to read a page ahead."""
+
+    def read(self, page: int, address: int, bytes: int) -> None:
+        """Reads a page to an address, where the caller owns that many bytes."""
+
+    def release(self, page: int) -> None:
+        """Nobody needs a page any more."""
+
+def moved_bytes() -> tuple[int, int, int, int]:
+    """Bytes that this process wrote to second memories, that it read from them, that are there now, and the most that
+    were."""
+
 class Batch:
     """A proof that a model computes every member of a batch by itself. Where that is not proved, `ValueError` with the
     sentence that says why not, and the op that it names."""

@@ -55,6 +55,12 @@ class Plan(dict[str, Any]):
         """Whether it is proved that no plan within the budget takes less time."""
         return self.certificate is not None and self.certificate["status"] == "OPTIMAL"
 
+    @property
+    def gap(self) -> float | None:
+        """By what share of its time the plan may be longer than the shortest one; `None` without a bound."""
+        gap = (self.certificate or {}).get("gap")
+        return None if gap is None else float(gap)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the plan as a file, which `remat-opt verify` and `remat-opt --plan` take."""
         pathlib.Path(path).write_text(json.dumps(self, indent=2) + "\n", encoding="utf-8")

@@ -34,6 +34,8 @@ const ALLOWED: &[&str] = &[
     "passes/onnxruntime/run/src/planned.rs",
     // Calls the functions of the arena library for CUDA, and those of a CUDA runtime without a device.
     "passes/onnxruntime/arena/tests/cuda.rs",
+    // Reads pages into memory of PyTorch.
+    "tools/python/src/pages.rs",
     // Reads the statistics of the runtime's allocators.
     "passes/onnxruntime/run/src/arena.rs",
     // Gives the runtime's environment an arena.

@@ -19,7 +19,9 @@
 //! | `kind` | the operators |
 //! | `operators` | what the runtime knows of them |
 //! | `kernels` | what they do |
+//! | `direct` | the same for programs without ONNX Runtime |
 
+mod direct;
 #[expect(unsafe_code, reason = "functions of the C library")]
 mod file;
 #[expect(unsafe_code, reason = "memory of runs, and functions that the runtime calls")]
@@ -30,5 +32,7 @@ mod operators;
 mod slots;
 mod store;
 
+pub use direct::SecondMemory;
 pub(crate) use operators::register;
+pub use store::Moved;
 pub(crate) use store::Store;

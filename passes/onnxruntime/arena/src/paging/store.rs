@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::file::Nameless;
-use crate::messages::say;
-
 use super::slots::{Owner, Slots, Stage, Ticket};
+use crate::messages::say;
 
 /// Bytes of pages that may stay in the system's memory for files after they are written.
 const WINDOW: u64 = 64 << 20;
@@ -18,17 +17,17 @@ const WINDOW: u64 = 64 << 20;
 /// The folders and their second memories, which last as long as the process.
 static STORES: Mutex<BTreeMap<PathBuf, Arc<Store>>> = Mutex::new(BTreeMap::new());
 
-/// What was moved, in bytes.
+/// What was moved by all second memories of the process, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Moved {
-    /// Written to second memories.
-    pub(crate) out: u64,
+pub struct Moved {
+    /// Written to them.
+    pub out: u64,
     /// Read from them.
-    pub(crate) back: u64,
+    pub back: u64,
     /// In them now.
-    pub(crate) held: u64,
+    pub held: u64,
     /// Most in them at one time.
-    pub(crate) most: u64,
+    pub most: u64,
 }
 
 /// What the thread is to do.
@@ -175,6 +174,11 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// Nobody needs a page any more.
+    pub(crate) fn release(&self, ticket: Ticket) {
+        self.state().slots.release(ticket);
     }
 
     /// A node is gone, and its pages. The file keeps its length until then: the next run finds its bytes in the system's memory for files, where it

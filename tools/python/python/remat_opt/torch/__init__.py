@@ -17,6 +17,7 @@ from ._gpu.estimate import Estimate, estimate, largest_batch
 from ._gpu.fit import Fit, fit_entry, fit_script
 from ._gpu.snapshot import Replay, replay
 from ._inductor import inductor_problem
+from ._offload import Offload
 from ._partition import Partitioner, partitioner
 from ._report import Report, clear_reports, reports
 from ._step import TrainStep
@@ -26,6 +27,7 @@ __all__ = [
     "Backend",
     "Estimate",
     "Fit",
+    "Offload",
     "Partitioner",
     "Replay",
     "Report",

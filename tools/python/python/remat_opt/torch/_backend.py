@@ -17,8 +17,9 @@ from ._check import Run
 from ._code import Inner, copy_of
 from ._compiled import Compiled, Owner
 from ._effects import names_of
+from ._offload import Offload, offload_of
 from ._partition import Settings, graph_name
-from ._plans import Search
+from ._plans import MOVES, Search
 from ._report import Report, record
 from ._sizes import Sizes, is_dynamic, not_fixed
 from ._together import processes
@@ -39,6 +40,7 @@ def backend(
     strict: bool = False,
     recomputable: Collection[str] = (),
     sizes: int = 8,
+    offload: Offload | bool | int | str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Backend:
     """A backend of `torch.compile`: a training step, forward and backward, stays within a number of bytes.
@@ -80,6 +82,9 @@ def backend(
             once: nothing says whether they draw random numbers or change something.
         sizes: How many sizes of a graph with dynamic shapes have a plan, made when each first comes; for others the graph
             runs as it is. Such graphs come of batches of another size, a smaller last one for instance.
+        offload: Whether values may also move to a second memory until they are needed: pinned memory of the host for a
+            CUDA device, a file for a CPU. `True`, or the room there, such as `"8GiB"`, or an `Offload`. With
+            `inner="aot_eager"` only.
         options: Configuration of Inductor, as `options` of `torch.compile`.
 
     Raises:
@@ -87,8 +92,13 @@ def backend(
     """
     if inner not in ("inductor", "aot_eager"):
         raise UsageError(f"inner is 'inductor' or 'aot_eager', not {inner!r}")
+    second = offload_of(offload)
+    if second is not None and inner == "inductor":
+        raise UsageError('offload is for inner="aot_eager": behind Inductor nothing moves')
     search = Search(time_limit=time_limit, step_limit=step_limit, threads=threads, seed=seed)
-    settings = Settings(parse(memory), search, strict=strict, recomputable=names_of(recomputable))
+    if second is not None:
+        search = replace(search, solver=MOVES)
+    settings = Settings(parse(memory), search, strict=strict, recomputable=names_of(recomputable), offload=second)
     if inner == "inductor":
         settings = replace(settings, form="split", is_owned=True, is_checked=check)
     owner = _owner(settings, inner, check, dict(options or {}))

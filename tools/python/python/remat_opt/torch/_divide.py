@@ -37,6 +37,8 @@ class Plannable:
     """Positions of the inputs that stay where they are."""
     plan: Mapping[str, Any]
     """The one that runs."""
+    folder: str | None = None
+    """Where a CPU's second memory lies."""
 
     def gradient_bytes(self) -> int:
         """Bytes of what the backward returns."""
@@ -44,7 +46,7 @@ class Plannable:
 
     def halves(self, plan: Mapping[str, Any]) -> Halves:
         """Forward and backward of a plan."""
-        return self.joint.planned(emit(self.graph, plan), self.static)
+        return self.joint.planned(emit(self.graph, plan, self.folder), self.static)
 
     def traced(self) -> dict[str, Any]:
         """The plan without recomputation, in the order of the trace."""
@@ -55,7 +57,8 @@ class Plannable:
         durations = {one["name"]: one["duration"] for one in self.graph.document["ops"]}
         runs = [one["node"] for one in plan["steps"] if one["op"] in ("compute", "recompute")]
         takes = footprint(self.halves(plan), len(self.joint.cut.outputs), self.workspace)
-        return Option(plan, takes, sum(durations[name] for name in runs), len(runs) - len(durations))
+        duration = plan.get("duration", sum(durations[name] for name in runs))
+        return Option(plan, takes, duration, len(runs) - len(durations))
 
 
 @dataclass(frozen=True)

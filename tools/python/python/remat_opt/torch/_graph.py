@@ -45,6 +45,8 @@ from ._effects import (
 )
 from ._storages import Storages, device_of, storage_bytes
 
+OUTSIDE = "remat_outside"
+"""The note at an input that its memory is not that which is planned."""
 CUT = "__cut__"
 """Name of the op between forward and backward."""
 
@@ -185,6 +187,15 @@ class TrainingGraph:
         }
         return sum(own.values())
 
+    @property
+    def written_storages(self) -> set[int]:
+        """Positions of the storages in the problem that an op overwrites in place."""
+        return {self._ids[key] for key in self._mutated if key in self._ids}
+
+    def is_view(self, node: fx.Node) -> bool:
+        """Whether a node gives nothing but memory of its arguments."""
+        return self._storages.is_view(node)
+
     def storage_key(self, value: torch.Tensor) -> int:
         """A number for the memory of a traced value."""
         return self._storages.key(value)
@@ -312,7 +323,8 @@ class TrainingGraph:
         tensor, key = len(self.document["tensors"]), self._storages.key(value)
         if key not in self._ids:
             self._ids[key] = len(self.document["storages"])
-            self.document["storages"].append({"root": tensor, "bytes": storage_bytes(value), "role": role})
+            size = 0 if node.meta.get(OUTSIDE) else storage_bytes(value)
+            self.document["storages"].append({"root": tensor, "bytes": size, "role": role})
         record: dict[str, Any] = {"name": node.name if index is None else f"{node.name}#{index}"}
         record["storage"] = self._ids[key]
         if op is not None:

@@ -15,6 +15,7 @@ from torch import optim
 from torch.utils import _pytree as pytree
 
 from ..errors import UsageError
+from ._mapped import Mapped
 from ._update import MOST_STATES, Recorder, Update
 
 _SUPPORTED: tuple[type[optim.Optimizer], ...] = (optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad)
@@ -33,8 +34,12 @@ _REFUSED = {
 class Updates:
     """The updates of the parameters of one optimizer."""
 
-    def __init__(self, optimizer: optim.Optimizer) -> None:
+    def __init__(self, optimizer: optim.Optimizer, mapped: Mapped | None = None) -> None:
         """
+        Args:
+            optimizer: Its state is read and written.
+            mapped: Where the state lies, if not in memory.
+
         Raises:
             UsageError: The optimizer is none that is known to be elementwise, or has an option that cannot be kept to.
         """
@@ -42,6 +47,7 @@ class Updates:
             names = ", ".join(one.__name__ for one in _SUPPORTED)
             raise UsageError(f"{type(optimizer).__name__} cannot be part of a planned step; {names} can")
         self.optimizer = optimizer
+        self.mapped = mapped
         self.blank: dict[int, torch.Tensor] = {}
         """State by `id` of its parameter that was made for a first step, which has not been made yet."""
         self._groups: dict[int, int] = {}
@@ -61,6 +67,8 @@ class Updates:
         for name in names:
             if state.get(name) is None:
                 state[name] = self._first(parameter)
+            elif self.mapped is not None:
+                state[name] = self.mapped.take(state[name])
         if _has_counter(self.optimizer) and _COUNTER not in state:
             state[_COUNTER] = torch.tensor(0.0, dtype=_counter_dtype())
         return [state[name] for name in names]
@@ -125,11 +133,14 @@ class Updates:
         return ["sum"]
 
     def _first(self, parameter: torch.nn.Parameter) -> torch.Tensor:
-        if not isinstance(self.optimizer, optim.SGD):
-            return torch.zeros_like(parameter, memory_format=torch.preserve_format, requires_grad=False)
+        is_blank = isinstance(self.optimizer, optim.SGD)
         # The first step takes the gradient itself, and -0.0 is the number that every gradient can be added to.
-        made = torch.full_like(parameter, -0.0, memory_format=torch.preserve_format, requires_grad=False)
-        self.blank[id(parameter)] = made
+        number = -0.0 if is_blank else 0.0
+        made = torch.full_like(parameter, number, memory_format=torch.preserve_format, requires_grad=False)
+        if self.mapped is not None:
+            made = self.mapped.take(made)
+        if is_blank:
+            self.blank[id(parameter)] = made
         return made
 
     def _is_blank(self, parameter: torch.nn.Parameter) -> bool:

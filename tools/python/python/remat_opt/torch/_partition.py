@@ -28,10 +28,12 @@ from ._free import resolved
 from ._graph import TrainingGraph
 from ._live import Workspace
 from ._measure import Costs, channels_last_workspace, measure
+from ._offload import Offload
 from ._peak import free_bytes, has_meter
 from ._plans import Search, longest_of, plan_within
 from ._report import Report, record
 from ._split import Halves, Joint, Split, clean, remove_tags, saved_nodes, stock_halves
+from ._transfers import taken_by
 from ._versions import PartitionerBase
 
 _log = logging.getLogger("remat_opt")
@@ -62,6 +64,13 @@ class Settings:
     """Whether failures are raised; otherwise PyTorch's partitioner takes over, with a warning."""
     recomputable: tuple[str, ...] = ()
     """Ops of other packages, and packages, that may run again."""
+    offload: Offload | None = None
+    """Of `exact`: where values may move to."""
+
+    @property
+    def folder(self) -> str | None:
+        """Where the second memory of a CPU lies."""
+        return None if self.offload is None else self.offload.folder
 
 
 class Partitioner(PartitionerBase):  # type: ignore[misc]
@@ -167,12 +176,14 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
             report.budget_bytes = self.budget.total
         if self.settings.form == "split":
             return self._choose(joint, joint_inputs, keywords, graph, costs, workspace, report)
+        if self.settings.offload is not None:
+            graph.document["paging"] = self.settings.offload.paging(graph.device)
         plain = {node.name: cost.workspace for node, cost in costs.by_node.items() if cost.workspace}
         plan = self._plan(graph, report) if self.given is None else self.given[0]
         static = keywords.get("static_lifetime_input_indices")
-        self.plannable = Plannable(joint, graph, Workspace(plain, {}), static, plan)
+        self.plannable = Plannable(joint, graph, Workspace(plain, {}), static, plan, self.settings.folder)
         self.code = joint.key(), _cache.key_of(plan["steps"])
-        emitted = emit(graph, plan)
+        emitted = emit(graph, plan, self.settings.folder)
         outputs = joint.outputs(emitted)
         saved = saved_nodes(emitted, outputs[len(joint.cut.outputs) :])
         report.saved_bytes = graph.bytes_of(saved)
@@ -224,11 +235,12 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         if isinstance(budget, int):
             budget = max(1, budget - objects_around(budget, report.ops))
         plan, is_kept = plan_within(graph, budget, self.settings.search)
+        peak, report.moved_bytes = taken_by(graph, plan)
         report.baseline_bytes = graph.external_bytes + int(plan["baseline_peak_bytes"])
-        report.promised_bytes = graph.external_bytes + plan.peak_bytes + objects_around(plan.peak_bytes, report.ops)
+        report.promised_bytes = graph.external_bytes + peak + objects_around(peak, report.ops)
         report.recomputes = len(plan.recomputes)
         report.overhead = plan.duration / max(1, int(plan["baseline_duration"])) - 1
-        report.is_optimal = plan.is_optimal
+        report.is_optimal, report.gap = plan.is_optimal, plan.gap
         if not is_kept:
             report.notes.append(NOT_KEPT)
             _log.warning(

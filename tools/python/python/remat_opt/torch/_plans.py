@@ -12,6 +12,8 @@ from ..errors import InfeasibleError, LimitError
 from . import _cache
 from ._graph import TrainingGraph
 
+MOVES = "paging"
+"""The solver of problems in which values may move."""
 _LARGE = 1000
 """From how many ops on the lowest peak is looked for under budgets, too."""
 _OVERHEAD = 50_000

@@ -44,6 +44,10 @@ class Report:
     is not in it: graphs of many small ops run op by op take longer than it says."""
     is_optimal: bool = False
     """Whether it is proved that no plan within the budget takes less time."""
+    gap: float | None = None
+    """By what share of its time the plan may be longer than the shortest one; `None` where nothing is proved."""
+    moved_bytes: int = 0
+    """What a step moves to the second memory, to be moved back later (`offload=`)."""
     split: str = ""
     """Behind Inductor: which of the candidates runs."""
     rounds: int = 0
@@ -118,6 +122,10 @@ class Report:
             f"of which {_mib(self.external_bytes)} are parameters and inputs)",
             f"{self.recomputes} recomputes, +{100 * self.overhead:.1f} % of the ops' time, Python's not counted",
         ]
+        if self.moved_bytes:
+            parts.append(f"{_mib(self.moved_bytes)} move out and back")
+        if self.gap is not None:
+            parts.append("no plan is faster" if self.is_optimal else f"at most {100 * self.gap:.1f} % from the fastest plan")
         if self.measured_bytes is not None:
             parts.append(f"measured {_mib(self.measured_bytes)}")
         if self.check_bytes is not None and self.check_bytes > (self.promised_bytes or 0):

@@ -21,13 +21,16 @@ from ._eager import Eager
 from ._effects import names_of
 from ._emit import drop_unused, emit
 from ._free import resolved
+from ._mapped import Mapped
+from ._offload import Offload, offload_of
 from ._optimizer import Updates
-from ._plans import Search, plan_within
+from ._plans import MOVES, Search, plan_within
 from ._refusals import refuse_lost
 from ._report import Report, record
 from ._state import State
 from ._step_check import Forms, first_step
 from ._trace import tensors_of
+from ._transfers import taken_by
 from ._update import UPDATE, Update
 from ._whole import WholeStep, whole_step
 
@@ -83,6 +86,7 @@ class TrainStep:
         check: bool = True,
         strict: bool = False,
         recomputable: Collection[str] = (),
+        offload: Offload | bool | int | str | None = None,
     ) -> None:
         """Plans a step.
 
@@ -113,6 +117,8 @@ class TrainStep:
                 on. The state is that before the step.
             recomputable: Ops of other packages that may run again, by name (`"my::mask"`) or by package (`"my"`). Others run
                 once: nothing says whether they draw random numbers or change something.
+            offload: Whether values, gradients among them, may also move to a second memory until they are needed, as of
+                `backend`. `Offload(state=True)` has the optimizer's state there all the time.
 
         Raises:
             ModelError: The model gives no loss.
@@ -125,10 +131,13 @@ class TrainStep:
         self.model = model
         self.optimizer = optimizer
         self._budget: Budget = parse(memory)
+        self._offload = offload_of(offload)
+        if self._offload is not None and solver == "search":
+            solver = MOVES
         self._search = Search(
             time_limit=time_limit, step_limit=step_limit, threads=threads, order=order, solver=solver, seed=seed
         )
-        self._updates = None if optimizer is None else Updates(optimizer)
+        self._updates = None if optimizer is None else Updates(optimizer, self._mapped())
         self._clip_grad_norm, self._scaler = clip_grad_norm, scaler
         self._check, self._strict = check, strict
         self._recomputable = names_of(recomputable)
@@ -157,6 +166,14 @@ class TrainStep:
         if planned.report.fallback is not None:
             return self._eager_step(args)
         return self._run(planned, args, updates)
+
+    def _mapped(self) -> Mapped | None:
+        """Where the state of the optimizer lies, if not in memory."""
+        if self._offload is None or not self._offload.state:
+            return None
+        if any(one.device.type != "cpu" for one in self.model.parameters()):
+            raise UsageError("Offload(state=True) is for models on a CPU: on a device the state stays where it is")
+        return Mapped(self._offload.folder)
 
     def _first(self, planned: _Planned, args: Sequence[Any], updates: _Recorded) -> torch.Tensor:
         """Makes the first step of a plan, compared with that of eager PyTorch."""
@@ -208,7 +225,7 @@ class TrainStep:
         """What a planned step computes, which is made for it without counting. Parameters are no numbers after their
         update, whatever its rate, so that who reads them too late computes none either."""
         gradients = _computed(planned.step)
-        module = _module(planned.step, planned.plan, [planned.step.traced.loss, *gradients.values()])
+        module = self._module(planned.step, planned.plan, [planned.step.traced.loss, *gradients.values()])
         for node in module.graph.find_nodes(op="call_function", target=UPDATE):
             with module.graph.inserting_after(node):
                 module.graph.call_function(torch.ops.aten.fill_.Scalar, (node.args[0], float("nan")))
@@ -227,6 +244,14 @@ class TrainStep:
         names = [name for name, one in self.model.named_parameters() if one.requires_grad]
         found = (gradients.get(name) for name in names)
         return Gradients(values, tuple(None if one is None else one.detach().cpu().clone() for one in found))
+
+    def _module(self, step: WholeStep, plan: Plan, outputs: Sequence[fx.Node]) -> fx.GraphModule:
+        """The graph of a plan, which returns the values of some nodes at its end."""
+        emitted = emit(step.source, plan, None if self._offload is None else self._offload.folder)
+        emitted.graph.output(tuple(emitted.at_end[one] for one in outputs))
+        drop_unused(emitted.graph)
+        emitted.graph.lint()
+        return fx.GraphModule(step.traced.root, emitted.graph)
 
     def _current(self, args: Sequence[Any]) -> tuple[_Planned, _Recorded]:
         """The plan for arguments, and state and update of each parameter in this step."""
@@ -301,13 +326,15 @@ class TrainStep:
             clip_grad_norm=self._clip_grad_norm,
             recomputable=self._recomputable,
         )
+        if self._offload is not None:
+            step.source.document["paging"] = self._offload.paging(step.source.device)
         gradients = step.source.bytes_of(step.traced.gradients[name] for name in step.gradients)
         asked = resolved(self._budget, step.source.device, step.source.external_bytes, gradients)
         budget = asked.of_plan(step.source.external_bytes)
         if isinstance(budget, int):
             budget = max(1, budget - objects_around(budget, len(step.source.nodes)))
         plan, keeps = plan_within(step.source, budget, self._search)
-        module = _module(step, plan, step.outputs)
+        module = self._module(step, plan, step.outputs)
         report = _report(step, plan, asked, keeps)
         report.seconds = time.perf_counter() - start
         if not keeps:
@@ -343,18 +370,10 @@ def _computed(step: WholeStep) -> dict[str, fx.Node]:
     return {name: step.traced.gradients[name] for name in step.updated or step.gradients}
 
 
-def _module(step: WholeStep, plan: Plan, outputs: Sequence[fx.Node]) -> fx.GraphModule:
-    """The graph of a plan, which returns the values of some nodes at its end."""
-    emitted = emit(step.source, plan)
-    emitted.graph.output(tuple(emitted.at_end[one] for one in outputs))
-    drop_unused(emitted.graph)
-    emitted.graph.lint()
-    return fx.GraphModule(step.traced.root, emitted.graph)
-
-
 def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:
     external = step.source.external_bytes
     runs = max(1, int(plan["baseline_duration"]))
+    peak, moved = taken_by(step.source, plan)
     report = Report(
         graph="step",
         inner="eager",
@@ -362,10 +381,12 @@ def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:
         budget_bytes=budget.total,
         external_bytes=external,
         baseline_bytes=external + int(plan["baseline_peak_bytes"]),
-        promised_bytes=external + plan.peak_bytes + objects_around(plan.peak_bytes, len(step.source.nodes)),
+        promised_bytes=external + peak + objects_around(peak, len(step.source.nodes)),
+        moved_bytes=moved,
         recomputes=len(plan.recomputes),
         overhead=plan.duration / runs - 1,
         is_optimal=plan.is_optimal,
+        gap=plan.gap,
         rounds=1,
     )
     report.note_once(step.once)

@@ -13,7 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from ._clip import clip_gradients
 from ._gpu.devices import Gpu
 from ._effects import allow
-from ._graph import Cost, Cut, TrainingGraph
+from ._graph import OUTSIDE, Cost, Cut, TrainingGraph
 from ._measure import Costs, estimate, estimates, measure
 from ._optimizer import Updates
 from ._storages import storage_bytes
@@ -128,6 +128,8 @@ def _add_updates(step: WholeStep, model: torch.nn.Module, updates: Updates, cost
         inputs = [
             _input(graph, f"state_{index}_of_{parameter.name}", one, parameter) for index, one in enumerate(state)
         ]
+        for node, one in zip(inputs, state, strict=True):
+            node.meta[OUTSIDE] = updates.mapped is not None and updates.mapped.has(one)
         numbers = torch.tensor(update.scalars, dtype=torch.float64)
         scalars = _input(graph, f"numbers_of_{parameter.name}", numbers, parameter)
         padding = [None] * (MOST_STATES - len(inputs))
