@@ -19,7 +19,7 @@ def measure(cases):
 
 
 class Broken(models.Chain):
-    """Dynamo cuts it into three graphs."""
+    """Two graph breaks make three graphs of it."""
 
     def forward(self, x):
         import torch

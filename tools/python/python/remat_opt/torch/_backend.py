@@ -228,8 +228,8 @@ def _cut(gm: fx.GraphModule) -> str | None:
     if reason is not None and reason.graph_break:
         text = "".join(str(reason.reason).strip().splitlines()[:1])
         place = next((f", at {one.filename}:{one.lineno}" for one in reversed(reason.user_stack or ())), "")
-        return f"Dynamo cuts the model into several graphs ({text}{place})"
-    return "Dynamo cuts the model into several graphs, of which it is a later one" if is_resumed() else None
+        return f"a graph break makes several graphs of the model ({text}{place})"
+    return "it is the rest of a model behind a graph break" if is_resumed() else None
 
 
 def _trains(inputs: Sequence[Any]) -> bool:

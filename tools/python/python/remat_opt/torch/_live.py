@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
 from ._effects import results
 from ._emit import original
+from ._moving import is_outside
 from ._split import Halves
 from ._storages import Storages, storage_bytes
 
@@ -64,7 +66,7 @@ def footprint(halves: Halves, forward_outputs: int, workspace: Workspace) -> Foo
     shown: dict[int, int] = {}
     names = set()
     for one in given[forward_outputs:]:
-        for _, value in results(one) if isinstance(one, fx.Node) else ():
+        for _, value in _inside(one) if isinstance(one, fx.Node) else ():
             key = storages.key(value)
             if key in places:
                 shown[places[key]] = storage_bytes(value)
@@ -120,10 +122,15 @@ def live_values(gm: fx.GraphModule, owned: set[str], workspace: Workspace) -> in
         ends.setdefault(index, []).append(key)
     live, highest, there = 0, 0, set(external)
     for index, node in enumerate(nodes):
-        for _, value in results(node):
+        for _, value in _inside(node):
             if (key := storages.key(value)) not in there:
                 there.add(key)
                 live += sizes[key]
         highest = max(highest, live + workspace.of(node.name, True))
         live -= sum(sizes[key] for key in ends.get(index, ()) if key in there and key not in external)
     return highest
+
+
+def _inside(node: fx.Node) -> Iterator[tuple[int | None, torch.Tensor]]:
+    """The tensors of a node that lie in the memory which is planned."""
+    return iter(()) if is_outside(node.target) else results(node)

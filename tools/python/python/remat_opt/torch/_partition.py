@@ -28,6 +28,7 @@ from ._free import resolved
 from ._graph import TrainingGraph
 from ._live import Workspace
 from ._measure import Costs, channels_last_workspace, measure
+from ._moving import is_outside
 from ._offload import Offload
 from ._peak import free_bytes, has_meter
 from ._plans import Search, longest_of, plan_within
@@ -186,7 +187,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         emitted = emit(graph, plan, self.settings.folder)
         outputs = joint.outputs(emitted)
         saved = saved_nodes(emitted, outputs[len(joint.cut.outputs) :])
-        report.saved_bytes = graph.bytes_of(saved)
+        report.saved_bytes = graph.bytes_of(one for one in saved if not is_outside(one.target))
         return joint.extract(emitted, outputs, saved, keywords.get("static_lifetime_input_indices"))
 
     def _choose(
