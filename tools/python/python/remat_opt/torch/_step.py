@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from .._plan import Plan
 from ..errors import UsageError
+from ._bindings import bind
 from ._budget import Budget, Memory, objects_around, parse
 from ._check import Gradients
 from ._eager import Eager
@@ -349,6 +350,7 @@ def _module(step: WholeStep, plan: Plan, outputs: Sequence[fx.Node]) -> fx.Graph
     emitted.graph.output(tuple(emitted.at_end[one] for one in outputs))
     drop_unused(emitted.graph)
     emitted.graph.lint()
+    bind(emitted.graph)
     return fx.GraphModule(step.traced.root, emitted.graph)
 
 
