@@ -63,7 +63,8 @@ def row(name, memory):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    names = ("model", "ops", "memory", "ms", "stock, ms", "measured", "stated", "first call, s", "stock, s", "planning, s")
+    names = ("model", "ops", "memory", "ms", "stock, ms", "measured", "stated")
+    names += ("first call, s", "stock, s", "planning, s")
     print(f"| {' | '.join(names)} |\n{'|---' * len(names)}|")
     for word in sys.argv[1:] or ("24:50%", "96:50%", "loop:60%"):
         print(row(*word.split(":")), flush=True)

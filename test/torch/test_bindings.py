@@ -72,7 +72,8 @@ KEPT = [
     (aten.add.Scalar, X, 2),  # `torch.add` takes the number as a tensor: `add.Tensor`.
     (aten.matmul.default, X, X.t()),  # It is made of other ops.
     (aten.split.Tensor, X, 2),  # `torch.split` is code of Python.
-    (aten.native_layer_norm_backward.default, X, X, [6], X[:, :1], X[:, :1], X[0], X[1], [True, True, True]),  # There is none.
+    # There is none.
+    (aten.native_layer_norm_backward.default, X, X, [6], X[:, :1], X[:, :1], X[0], X[1], [True, True, True]),
 ]
 
 

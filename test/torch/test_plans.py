@@ -23,8 +23,8 @@ class Found(dict):
 
 
 def searched(monkeypatch, answers, reached=()):
-    """What a search answers, by budget; nothing for others, of which `reached` has the lowest peaks that it came down to.
-    Gives the list of what was asked."""
+    """What a search answers, by budget; nothing for others, of which `reached` has the lowest peaks that it came down
+    to. Gives the list of what was asked."""
     asked = []
 
     def solve(problem, budget, **_):

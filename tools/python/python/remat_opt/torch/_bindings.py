@@ -87,8 +87,8 @@ def _kind(value: Any) -> Any:
 
 
 def _calls(call: Call, wanted: OpOverload, node: fx.Node) -> bool:
-    """Whether a call with the arguments of a node, without data, reaches the dispatcher as an op with these arguments, and
-    as nothing else."""
+    """Whether a call with the arguments of a node, without data, reaches the dispatcher as an op with these arguments,
+    and as nothing else."""
     kind, target = call
     recorder = _Recorder()
     try:

@@ -52,10 +52,10 @@ class Search:
 def plan_within(graph: TrainingGraph, budget: int | str, search: Search) -> tuple[Plan, bool]:
     """The shortest plan whose peak stays within a budget; where none is found, one of the lowest peak.
 
-    What was found for other budgets of the same graph is known, and counts: a budget that a known plan keeps is answered
-    by the shortest of these, so never by a longer plan than a tighter one was, and one that none keeps by the lowest peak
-    that is known. Of a large graph the lowest peak is looked for under lower and lower budgets, too, since a search for it may
-    end above what a budget would have led to.
+    What was found for other budgets of the same graph is known, and counts: a budget that a known plan keeps is
+    answered by the shortest of these, so never by a longer plan than a tighter one was, and one that none keeps by
+    the lowest peak that is known. Of a large graph the lowest peak is looked for under lower and lower budgets, too,
+    since a search for it may end above what a budget would have led to.
 
     Args:
         graph: What is planned.
