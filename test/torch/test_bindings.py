@@ -88,9 +88,21 @@ def test_ops_that_take_no_tensor_stay():
     assert bound(aten.full.default, [2, 2], 1.0).target is aten.full.default
 
 
-def test_a_view_that_nobody_differentiates_is_one():
+def test_a_view_within_a_graph_is_one():
     node = bound(aten._unsafe_view.default, X, [6, 4])
     assert (node.op, node.target) == ("call_method", "view")
+
+
+def test_results_can_be_overwritten():
+    """A custom function of autograd allows that for what is no view."""
+    torch.manual_seed(0)
+    model, x = torch.nn.Linear(6, 6, bias=False), torch.randn(2, 4, 6)
+    step = torch.compile(model, backend=lambda gm, example: _code.op_by_op(gm, example))
+    result = step(x)
+    result.add_(1).square().sum().backward()
+    mine, model.weight.grad = model.weight.grad, None
+    model(x).add_(1).square().sum().backward()
+    assert torch.equal(mine, model.weight.grad)
 
 
 @pytest.mark.parametrize("name", ["gpt-dropout-tiny", "unet-tiny"])

@@ -21,7 +21,7 @@ Call = tuple[str, Any]
 """Kind and target of a node: a method of tensors by its name, or a function."""
 
 _PLAIN = {torch.ops.aten._unsafe_view.default: torch.ops.aten.view.default}
-"""Ops that do the same as another one where nothing is differentiated, and have no binding of their own."""
+"""Ops that give the same values in the same memory as another one, and have no binding of their own."""
 
 _known: dict[Any, Call | None] = {}
 """The binding of each kind of call that was tried; `None` where there is none."""
@@ -56,6 +56,8 @@ def _binding(node: fx.Node) -> Call | None:
     """What does what the op of a node does; `None` where nothing is known to."""
     if node.target.namespace != "aten" or not node.args or not _is_tensor(node.args[0]):
         return None  # Without a tensor, modes such as `torch.device` would change what a binding does.
+    if node.target in _PLAIN and any(one.op == "output" for one in node.users):
+        return None  # Autograd would take what the graph returns for a view, and forbid to overwrite it.
     kind = (node.target, _kind(node.args), tuple((name, _kind(one)) for name, one in node.kwargs.items()))
     if kind not in _known:
         op = _PLAIN.get(node.target, node.target)
