@@ -213,6 +213,7 @@ class TrainStep:
         for node in module.graph.find_nodes(op="call_function", target=UPDATE):
             with module.graph.inserting_after(node):
                 module.graph.call_function(torch.ops.aten.fill_.Scalar, (node.args[0], float("nan")))
+        bind(module.graph)
         module.recompile()
         loss, *values = self._forward(module, planned.step, args, updates)
         return self._as_gradients(loss, dict(zip(gradients, values, strict=True)))
@@ -309,6 +310,8 @@ class TrainStep:
             budget = max(1, budget - objects_around(budget, len(step.source.nodes)))
         plan, keeps = plan_within(step.source, budget, self._search)
         module = _module(step, plan, step.outputs)
+        bind(module.graph)
+        module.recompile()
         report = _report(step, plan, asked, keeps)
         report.seconds = time.perf_counter() - start
         if not keeps:
@@ -350,7 +353,6 @@ def _module(step: WholeStep, plan: Plan, outputs: Sequence[fx.Node]) -> fx.Graph
     emitted.graph.output(tuple(emitted.at_end[one] for one in outputs))
     drop_unused(emitted.graph)
     emitted.graph.lint()
-    bind(emitted.graph)
     return fx.GraphModule(step.traced.root, emitted.graph)
 
 
