@@ -22,14 +22,16 @@ class Found(dict):
     duration = property(lambda self: self["duration"])
 
 
-def searched(monkeypatch, answers):
-    """What a search answers, by budget; nothing for others. Gives the list of what was asked."""
+def searched(monkeypatch, answers, reached=()):
+    """What a search answers, by budget; nothing for others, of which `reached` has the lowest peaks that it came down
+    to. Gives the list of what was asked."""
     asked = []
 
     def solve(problem, budget, **_):
         asked.append(budget)
         if budget not in answers:
-            raise LimitError(f"nothing for {budget}", "limit")
+            details = {"lowest_peak_bytes": dict(reached).get(budget)}
+            raise LimitError(f"nothing for {budget}", "limit", details=details)
         return Found(*answers[budget])
 
     monkeypatch.setattr(_plans, "solve", solve)
@@ -84,12 +86,43 @@ def test_a_budget_that_the_lowest_peak_keeps_is_kept(monkeypatch):
 def test_the_lowest_peak_of_a_large_graph_is_looked_for_under_budgets_too(monkeypatch):
     asked = searched(monkeypatch, {"min": (800, 200), 680: (670, 210), 569: (500, 220)})
     plan, keeps = plan_within(graph("d", 5000), "min", Search())
-    assert keeps and plan.peak_bytes == 500 and asked == ["min", 680, 569, 425]
+    assert keeps and plan.peak_bytes == 500 and asked == ["min", 100, 266, 680, 569]
     asked = searched(monkeypatch, {"min": (800, 200)})
     assert plan_within(graph("e"), "min", Search())[0].peak_bytes == 800 and asked == ["min"]
     with pytest.raises(LimitError):
         searched(monkeypatch, {})
         plan_within(graph("f"), "50%", Search())
+
+
+def test_what_a_search_came_down_to_is_asked_for(monkeypatch, _cache_is_there):
+    """A search for a budget that no plan keeps may come lower than one for the lowest peak, and has no plan to show."""
+    asked = searched(monkeypatch, {"min": (800, 200), 306: (305, 240)}, {100: 300})
+    for _ in range(2):
+        plan, keeps = plan_within(graph("i", 5000), "min", Search())
+        assert keeps and plan.peak_bytes == 305
+    first = ["min", 100, 306]
+    assert asked == (first if _cache_is_there else first * 2)
+
+
+def test_what_is_hardly_lower_is_not_asked_for(monkeypatch):
+    asked = searched(monkeypatch, {"min": (800, 200)}, {100: 795, 266: 2000, 680: 790})
+    assert plan_within(graph("j", 5000), "min", Search())[0].peak_bytes == 800
+    assert asked == ["min", 100, 266, 680]
+
+
+def test_all_budgets_below_have_a_limited_time(monkeypatch):
+    """Half as much again as the search for the lowest peak."""
+    limits = []
+
+    def solve(problem, budget, time_limit, **_):
+        limits.append(time_limit)
+        if budget != "min":
+            raise LimitError("nothing", "limit", details={"lowest_peak_bytes": int(budget * 1.2)})
+        return Found(800, 200)
+
+    monkeypatch.setattr(_plans, "solve", solve)
+    assert plan_within(graph("k", 5000), "min", Search(10.0))[0].peak_bytes == 800
+    assert limits[0] == 10.0 and len(limits) > 2 and sum(limits[1:]) <= 15.0
 
 
 def test_auto_is_the_lowest_peak_that_is_known_within_its_time(monkeypatch, _cache_is_there):

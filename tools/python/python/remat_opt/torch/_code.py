@@ -9,6 +9,7 @@ from typing import Any
 from torch import fx
 from torch.fx.graph import CodeGen
 
+from ._bindings import bind
 from ._check import Run
 from ._partition import Partitioner
 from ._versions import inductor_partitions_with
@@ -80,6 +81,7 @@ def boxed(gm: fx.GraphModule, _: Sequence[Any] = ()) -> Half:
     """A graph as one generated function. It takes a list, which it empties, so that inputs die after their last use."""
     for node in gm.graph.find_nodes(op="placeholder"):
         node.target = node.name  # Under another name the code would hold it to the end.
+    bind(gm.graph)
     gm.graph.set_codegen(_Boxed())
     gm.recompile()
     forward = gm.forward

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -18,8 +19,16 @@ _LARGE = 1000
 """From how many ops on the lowest peak is looked for under budgets, too."""
 _OVERHEAD = 50_000
 """What `"auto"` allows to recompute, in millionths of the time of all ops: as on the command line."""
-_RUNGS, _STEP = 4, 0.85
-"""How many budgets, each a share of the lowest peak so far; together they have the time of one search."""
+_FAR = ((1 / 8, 0.5), (1 / 3, 0.5))
+"""Budgets that are hardly kept, as shares of the lowest peak so far, each with a share of the time of one search. In
+graphs of thousands of ops a search comes down further for such a budget than for the lowest peak, and says how far."""
+_NEAR = ((0.85, 0.25),) * 4
+"""Budgets that may be kept, one after another; after one that leads no lower there is no other."""
+_FALL = 1.5
+"""What all budgets of a goal have together, as a share of the time of one search."""
+_WORTH, _SLACK = 0.98, 1.02
+"""Up to which share of the lowest peak so far it is worth asking for what a search came down to, and for how much more
+than that: another search may not come down to the same byte."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +54,10 @@ class Search:
 def plan_within(graph: TrainingGraph, budget: int | str, search: Search) -> tuple[Plan, bool]:
     """The shortest plan whose peak stays within a budget; where none is found, one of the lowest peak.
 
-    What was found for other budgets of the same graph is known, and counts: a budget that a known plan keeps is answered
-    by the shortest of these, so never by a longer plan than a tighter one was, and one that none keeps by the lowest peak
-    that is known. Of a large graph the lowest peak is looked for under one budget below the other, too, since a search
-    for it may end above what a budget would have led to.
+    What was found for other budgets of the same graph is known, and counts: a budget that a known plan keeps is
+    answered by the shortest of these, so never by a longer plan than a tighter one was, and one that none keeps by
+    the lowest peak that is known. Of a large graph the lowest peak is looked for under lower and lower budgets, too,
+    since a search for it may end above what a budget would have led to.
 
     Args:
         graph: What is planned.
@@ -143,16 +152,42 @@ class _Known:
 
     def descend(self, goal: Literal["min", "auto"]) -> Plan:
         """Looks for the lowest peak, in any time or within what `"auto"` allows."""
-        plan = self.solve(goal)
-        longest = longest_of(int(plan["baseline_duration"])) if goal == "auto" else None
-        for _ in range(_RUNGS if len(self._graph.nodes) >= _LARGE else 0):
-            try:
-                plan = self.solve(int(self.lowest(longest).peak_bytes * _STEP), 1 / _RUNGS)
-            except (InfeasibleError, LimitError):
-                break
-            if longest is not None and plan.duration > longest:
-                break
+        once = int(self.solve(goal)["baseline_duration"])
+        longest = longest_of(once) if goal == "auto" else None
+        if len(self._graph.nodes) >= _LARGE:
+            done = _cache.key_of([self._key, goal, asdict(self._search)])
+            if _cache.load("descents", done) is None:
+                self._lower(goal, longest)
+                _cache.store("descents", done, self.lowest(longest).peak_bytes)
         return self.lowest(longest)
+
+    def _lower(self, goal: Literal["min", "auto"], longest: int | None) -> None:
+        """Looks for lower peaks than the one that is known, under budgets below it."""
+        left = _FALL
+        for aim, share in _NEAR if goal == "auto" else _FAR + _NEAR:
+            lowest = self.lowest(longest).peak_bytes
+            reached = self._reached(int(lowest * aim), min(share, left))
+            left -= share
+            if goal == "min" and lowest * aim < reached < lowest * _WORTH and left > 0:
+                # It came lower, without a plan that keeps its budget.
+                again = min(2 * share, left)
+                self._reached(int(reached * _SLACK), again)
+                left -= again
+            is_lower = self.lowest(longest).peak_bytes < lowest
+            if left <= 0 or ((aim, share) in _NEAR and not is_lower):
+                return
+
+    def _reached(self, budget: int, share: float) -> float:
+        """The lowest peak that a search for a budget came down to, whether that keeps the budget or not.
+
+        Args:
+            budget: Bytes.
+            share: Of the time and of the steps.
+        """
+        try:
+            return self.solve(budget, share).peak_bytes
+        except (InfeasibleError, LimitError) as error:
+            return error.details.get("lowest_peak_bytes") or math.inf
 
     def _entries(self) -> list[tuple[int, int, str]]:
         own = [(plan.peak_bytes, plan.duration, key) for key, plan in self._found.items()]

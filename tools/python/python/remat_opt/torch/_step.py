@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from .._plan import Plan
 from ..errors import UsageError
+from ._bindings import bind
 from ._budget import Budget, Memory, objects_around, parse
 from ._check import Gradients
 from ._eager import Eager
@@ -229,6 +230,7 @@ class TrainStep:
         for node in module.graph.find_nodes(op="call_function", target=UPDATE):
             with module.graph.inserting_after(node):
                 module.graph.call_function(torch.ops.aten.fill_.Scalar, (node.args[0], float("nan")))
+        bind(module.graph)
         module.recompile()
         loss, *values = self._forward(module, planned.step, args, updates)
         return self._as_gradients(loss, dict(zip(gradients, values, strict=True)))
@@ -335,6 +337,8 @@ class TrainStep:
             budget = max(1, budget - objects_around(budget, len(step.source.nodes)))
         plan, keeps = plan_within(step.source, budget, self._search)
         module = self._module(step, plan, step.outputs)
+        bind(module.graph)
+        module.recompile()
         report = _report(step, plan, asked, keeps)
         report.seconds = time.perf_counter() - start
         if not keeps:
