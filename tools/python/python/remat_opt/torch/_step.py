@@ -226,7 +226,7 @@ class TrainStep:
         """What a planned step computes, which is made for it without counting. Parameters are no numbers after their
         update, whatever its rate, so that who reads them too late computes none either."""
         gradients = _computed(planned.step)
-        module = self._module(planned.step, planned.plan, [planned.step.traced.loss, *gradients.values()])
+        module = _module(planned.step, planned.plan, [planned.step.traced.loss, *gradients.values()])
         for node in module.graph.find_nodes(op="call_function", target=UPDATE):
             with module.graph.inserting_after(node):
                 module.graph.call_function(torch.ops.aten.fill_.Scalar, (node.args[0], float("nan")))
@@ -246,14 +246,6 @@ class TrainStep:
         names = [name for name, one in self.model.named_parameters() if one.requires_grad]
         found = (gradients.get(name) for name in names)
         return Gradients(values, tuple(None if one is None else one.detach().cpu().clone() for one in found))
-
-    def _module(self, step: WholeStep, plan: Plan, outputs: Sequence[fx.Node]) -> fx.GraphModule:
-        """The graph of a plan, which returns the values of some nodes at its end."""
-        emitted = emit(step.source, plan, None if self._offload is None else self._offload.folder)
-        emitted.graph.output(tuple(emitted.at_end[one] for one in outputs))
-        drop_unused(emitted.graph)
-        emitted.graph.lint()
-        return fx.GraphModule(step.traced.root, emitted.graph)
 
     def _current(self, args: Sequence[Any]) -> tuple[_Planned, _Recorded]:
         """The plan for arguments, and state and update of each parameter in this step."""
@@ -330,13 +322,14 @@ class TrainStep:
         )
         if self._offload is not None:
             step.source.document["paging"] = self._offload.paging(step.source.device)
+            step.folder = self._offload.folder
         gradients = step.source.bytes_of(step.traced.gradients[name] for name in step.gradients)
         asked = resolved(self._budget, step.source.device, step.source.external_bytes, gradients)
         budget = asked.of_plan(step.source.external_bytes)
         if isinstance(budget, int):
             budget = max(1, budget - objects_around(budget, len(step.source.nodes)))
         plan, keeps = plan_within(step.source, budget, self._search)
-        module = self._module(step, plan, step.outputs)
+        module = _module(step, plan, step.outputs)
         bind(module.graph)
         module.recompile()
         report = _report(step, plan, asked, keeps)
@@ -372,6 +365,15 @@ def _computed(step: WholeStep) -> dict[str, fx.Node]:
     """The gradients that a planned step computes, by name of the parameter: all, or with an optimizer those of what it
     updates."""
     return {name: step.traced.gradients[name] for name in step.updated or step.gradients}
+
+
+def _module(step: WholeStep, plan: Plan, outputs: Sequence[fx.Node]) -> fx.GraphModule:
+    """The graph of a plan, which returns the values of some nodes at its end."""
+    emitted = emit(step.source, plan, step.folder)
+    emitted.graph.output(tuple(emitted.at_end[one] for one in outputs))
+    drop_unused(emitted.graph)
+    emitted.graph.lint()
+    return fx.GraphModule(step.traced.root, emitted.graph)
 
 
 def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:

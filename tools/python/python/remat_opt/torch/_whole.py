@@ -43,6 +43,8 @@ class WholeStep:
     """Names of the ops of other packages that run once."""
     norm: fx.Node | None = None
     """The norm of all gradients, where they are clipped; the graph returns it last."""
+    folder: str | None = None
+    """Where a CPU's second memory lies, if values move there."""
 
     @property
     def outputs(self) -> list[fx.Node]:
