@@ -1,11 +1,11 @@
 """Budgets behind Inductor: ours beside PyTorch's own, what shares stand for, and what a first call takes.
 
-    python test/torch/budgets.py [MODEL...]             PyTorch's `activation_memory_budget`, and ours asked for its bytes
-    python test/torch/budgets.py --shares [MODEL...]    what shares are of, beside the measured peak without a plan
-    python test/torch/budgets.py --first [MODEL...]     the first call, with nothing in any cache
+    python test/torch/budgets.py [MODEL...]            PyTorch's `activation_memory_budget`, ours asked for its bytes
+    python test/torch/budgets.py --shares [MODEL...]   what shares are of, beside the measured peak without a plan
+    python test/torch/budgets.py --first [MODEL...]    the first call, with nothing in any cache
 
-One thread. Two variants of a step alternate in one process, so that noise meets both; a ratio of times is the median of the
-ratios of neighbours. Rows come as lines of JSON, then as a table in Markdown.
+One thread. Two variants of a step alternate in one process, so that noise meets both; a ratio of times is the median
+of the ratios of neighbours. Rows come as lines of JSON, then as a table in Markdown.
 """
 
 import copy
@@ -106,12 +106,14 @@ def told(report):
     """What the report says."""
     if report is None:
         return {}
-    return {name: getattr(report, name) for name in ("split", "tried", "fallback", "gradients", "notes", "external_bytes")}
+    names = ("split", "tried", "fallback", "gradients", "notes", "external_bytes")
+    return {name: getattr(report, name) for name in names}
 
 
 def comparisons(model, rows):
     """Rows of `compared` in Markdown."""
-    yield "| | PyTorch's budget | its peak, MB | our peak, MB | its ms | our ms | ratio |\n|---|---|---|---|---|---|---|"
+    yield "| | PyTorch's budget | its peak, MB | our peak, MB | its ms | our ms | ratio |"
+    yield "|---" * 7 + "|"
     for row in rows:
         (their_peak, our_peak), (their_time, our_time) = row["peaks"], row["seconds"]
         yield (f"| {model} | {row['knob']} | {their_peak / 1e6:.1f} | {our_peak / 1e6:.1f} | {1e3 * their_time:.0f} "

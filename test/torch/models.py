@@ -87,8 +87,8 @@ class Language(nn.Module):
 
 
 class Experts(nn.Module):
-    """Several perceptrons, of which each token weighs two (a mixture of experts). All of them run on all tokens, so that
-    shapes do not depend on values."""
+    """Several perceptrons, of which each token weighs two (a mixture of experts). All of them run on all tokens, so
+    that shapes do not depend on values."""
 
     def __init__(self, width, experts):
         super().__init__()
@@ -99,7 +99,8 @@ class Experts(nn.Module):
     def forward(self, x):
         tokens = x.flatten(0, 1)
         best, chosen = torch.softmax(self.gate(tokens), -1).topk(2, -1)
-        weights = torch.zeros_like(tokens[:, : self.wide.shape[0]]).scatter(1, chosen, best / best.sum(-1, keepdim=True))
+        shares = best / best.sum(-1, keepdim=True)
+        weights = torch.zeros_like(tokens[:, : self.wide.shape[0]]).scatter(1, chosen, shares)
         each = F.gelu(tokens @ self.wide) @ self.narrow
         return (weights.t().unsqueeze(-1) * each).sum(0).view(x.shape)
 

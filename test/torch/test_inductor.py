@@ -110,11 +110,27 @@ def test_shares_are_of_what_is_predicted_of_pytorchs_split_without_a_budget(inte
     assert report.promised_bytes == report.external_bytes + int(0.6 * source.predict(usual))
 
 
-def test_of_equally_fast_splits_that_of_pytorch_comes_first():
-    durations = {1.0: 100, None: 90}
-    found = {knob: _split.Split(str(knob), (str(knob),), knob=knob, duration=one) for knob, one in durations.items()}
-    assert _candidates.fastest_first(found.values())[0].knob == 1.0
-    assert _candidates.fastest_first([found[1.0], _split.Split("far", (), duration=50)])[0].name == "far"
+def test_a_planned_graph_keeps_its_order(interpreted, found):
+    # With PyTorch's reordering of recomputed ops after it, Inductor gave wrong gradients of a vision transformer.
+    train("60%")
+    ((source, splits),) = found
+    ordered = [one for one in splits if one.steps]
+    assert ordered
+    for split in ordered:
+        plan = {"steps": [{"op": "compute", "node": name} for name in split.steps]}
+        place = {node.name: index for index, node in enumerate(_split.emit(source.graph, plan).graph.nodes)}
+        for half in source.halves(split):
+            places = [place[node.name] for node in half.graph.nodes if node.op == "call_function"]
+            assert places == sorted(places)
+
+
+def test_in_doubt_the_split_of_pytorch_comes_first(interpreted, found, monkeypatch):
+    # What is saved alone differs, and hardly so.
+    monkeypatch.setattr(_measure, "_measured", lambda calls, device: dict.fromkeys(calls, [1_000_000, 0]))
+    train("60%")
+    ((_, splits),) = found
+    assert splits == sorted(splits, key=lambda one: one.duration)
+    assert splits[0].knob == 1.0 and not splits[0].is_tight
 
 
 @pytest.mark.parametrize("is_tight", [True, False])

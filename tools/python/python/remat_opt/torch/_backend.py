@@ -60,8 +60,8 @@ def backend(
 
     Args:
         memory: The total: bytes (`2 << 30`, `"2GiB"`), or a share (`"60%"`, `0.6`) of what the step takes above
-            parameters and inputs without a plan, run by `inner`; or `"auto"`, the lowest peak that costs 5 % of time at most;
-            or `"fit"`, what is free on the device when a graph is compiled; or `"min"`.
+            parameters and inputs without a plan, run by `inner`; or `"auto"`, the lowest peak that costs 5 % of time at
+            most; or `"fit"`, what is free on the device when a graph is compiled; or `"min"`.
         inner: What runs the two graphs. `"aot_eager"` runs them op by op, in exactly the order of the plan: the bits of
             the model as it is, and the promised peak. `"inductor"` generates code; it is faster, fuses and reorders,
             so the peak of several ways to split the graph is predicted, PyTorch's own among them, and the fastest that

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -24,12 +24,12 @@ _SHARES = ("80%", "65%", "50%", "35%", "min")
 _KNOBS = (1.0, 0.8, 0.6, 0.4, 0.2)
 """Values of PyTorch's `activation_memory_budget`."""
 _DOUBT = 1.15
-"""How much longer than predicted our splits take, held against PyTorch's own: the prediction does not know which kernels
-Inductor makes of them (`moe-tiny` of the tests: 1.1 to 1.2)."""
+"""How much longer than predicted our splits take, held against PyTorch's own: the prediction does not know which
+kernels Inductor makes of them (`moe-tiny` of the tests: 1.1 to 1.2)."""
 _MARGIN = 1.15
 """How much above the predicted peak live values may be: Inductor never makes some of them."""
 _ACCESSES = 2
-"""How often a saved value is read or written more than one that is computed again: the forward writes it, the backward reads."""
+"""How often a saved value is accessed beyond one that is computed again: the forward writes it, the backward reads."""
 _PLANNING = 0.8
 """For how many times the time of one plan all plans together are searched for."""
 
@@ -82,7 +82,8 @@ class Candidates:
         if (stored := _cache.load("splits", self._splits_key)) is None:
             splits, op_by_op = _find(source, search)
             usual = next(one for one in splits if one.knob == _KNOBS[0] and not one.is_tight)
-            stored = {"splits": [asdict(one) for one in splits], "baseline": source.predict(usual), "op_by_op": op_by_op}
+            stored = {"splits": [asdict(one) for one in splits], "op_by_op": op_by_op}
+            stored["baseline"] = source.predict(usual)
             _cache.store("splits", self._splits_key, stored)
         self.splits = [
             Split(**{name: tuple(value) if isinstance(value, list) else value for name, value in one.items()})
@@ -92,8 +93,8 @@ class Candidates:
         self.fastest = min(one.duration for one in self.splits)
         """Nanoseconds of the fastest split."""
         self.baseline: int = stored["baseline"]
-        """The peak above parameters and inputs of PyTorch's own split without a budget, as Inductor fuses and orders it: what
-        shares are of. It is predicted, so that it is the same whatever was compiled before."""
+        """The peak above parameters and inputs of PyTorch's own split without a budget, as Inductor fuses and orders it:
+        what shares are of. It is predicted, so that it is the same whatever was compiled before."""
         self.op_by_op: int = stored["op_by_op"]
         """The same of all ops once, in the order in which the graph was traced, nothing fused."""
         known = _cache.load("peaks", self._peaks_key) or {}
@@ -231,12 +232,7 @@ def _find(source: Source, search: Search) -> tuple[list[Split], int]:
         _add(found, source, ordered, halves)
         saved = _origins(source.joint, saved_names(source.joint, halves))
         _add(found, source, Split(f"plan of {share}", saved, is_tight=is_tight), None)
-    return fastest_first(found.values()), int(plan["baseline_peak_bytes"])
-
-
-def fastest_first(splits: Iterable[Split]) -> list[Split]:
-    """Splits by the time that is predicted, in doubt PyTorch's own."""
-    return sorted(splits, key=lambda one: one.duration * (_DOUBT if one.knob is None else 1.0))
+    return sorted(found.values(), key=lambda one: one.duration), int(plan["baseline_peak_bytes"])
 
 
 def _origins(joint: Joint, names: Sequence[str]) -> tuple[str, ...]:
@@ -253,8 +249,9 @@ def _add(found: dict[str, Split], source: Source, split: Split, halves: Halves |
     given = {node.name for node in source.joint.gm.graph.find_nodes(op="placeholder")}
     crossing = [node for node in halves[1].graph.find_nodes(op="placeholder") if node.name not in given]
     moved = sum(_ACCESSES * storage_bytes(value) for node in crossing for _, value in results(node))
-    duration = sum(source.durations.get(original(node.name), 0) for half in halves for node in half.graph.nodes)
+    computed = sum(source.durations.get(original(node.name), 0) for half in halves for node in half.graph.nodes)
+    duration = int((computed + moved / source.rate) * (_DOUBT if split.knob is None else 1.0))
     live = live_peak(halves, len(source.joint.cut.outputs), source.workspace)
     saved = saved_names(source.joint, halves) if not split.steps else ()
-    split = replace(split, saved=saved, duration=duration + int(moved / source.rate), live=live)
+    split = replace(split, saved=saved, duration=duration, live=live)
     return found.setdefault(split.key, split)

@@ -26,8 +26,8 @@ _log = logging.getLogger("remat_opt")
 _ROUNDS = 4
 """Splits of one graph that are compiled, until the measured peak keeps the budget."""
 _WORTH = 0.95
-"""A further split that is not expected to keep the budget is compiled where no more than this share of the least measured peak
-is expected of it."""
+"""A further split that is not expected to keep the budget is compiled where no more than this share of the least
+measured peak is expected of it."""
 _CLOSE = 1.0
 """The largest error of `Gradients.error` that passes: what rounding brings about."""
 

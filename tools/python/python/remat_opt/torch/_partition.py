@@ -32,8 +32,8 @@ from ._measure import ASSUMED_RATE, Costs, channels_last_workspace, measure
 from ._peak import free_bytes, has_meter
 from ._plans import Search, longest_of, plan_within
 from ._report import Report, record
-from ._storages import storage_bytes
 from ._split import Halves, Joint, Split, clean, remove_tags, saved_nodes, stock_halves
+from ._storages import storage_bytes
 from ._versions import PartitionerBase
 
 _log = logging.getLogger("remat_opt")
@@ -108,8 +108,8 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         self._is_given = split is not None
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"settings": self.settings, "inner": self.inner, "budget": self.settings.budget, "limit": 0, "draws": False}
-        own["_is_given"] = False
+        own = {"settings": self.settings, "inner": self.inner, "budget": self.settings.budget}
+        own |= {"limit": 0, "draws": False, "_is_given": False}
         return own | dict.fromkeys(("split", "last", "candidates", "code", "given", "plannable", "name"))
 
     def uuid(self) -> str:

@@ -27,9 +27,9 @@ class Report:
     external_bytes: int = 0
     """Parameters, buffers, inputs and constants, as far as the graph reads them."""
     baseline_bytes: int = 0
-    """The total without a plan. Op by op: without recomputation, in the order in which the graph was traced. Behind Inductor:
-    what PyTorch's own split takes, as Inductor fuses and orders it, by prediction. Shares such as `"60%"` are of what this is
-    above `external_bytes`."""
+    """The total without a plan. Op by op: without recomputation, in the order in which the graph was traced. Behind
+    Inductor: what PyTorch's own split takes, as Inductor fuses and orders it, by prediction. Shares such as `"60%"` are
+    of what this is above `external_bytes`."""
     promised_bytes: int | None = None
     """The total that a step is said to take at most; `None` where PyTorch's own partitioner was used."""
     predicted_bytes: int | None = None

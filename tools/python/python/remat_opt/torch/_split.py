@@ -44,7 +44,8 @@ class Split:
     is_tight: bool = False
     """Whether Inductor fuses ops only where the peak of a half does not rise by it; otherwise as it is configured."""
     duration: int = 0
-    """Nanoseconds of all ops of both halves, each by itself; ops that Inductor fuses count less."""
+    """Nanoseconds of both halves, as predicted: ops that Inductor fuses count what they compute, saved values what is
+    written and read."""
     live: int = 0
     """Most bytes of values that live at once, where ops run as they stand in both halves."""
 
@@ -113,8 +114,8 @@ class Joint:
     def halves(
         self, split: Split, graph: TrainingGraph, joint_inputs: Sequence[object], keywords: Mapping[str, Any]
     ) -> Halves:
-        """Forward and backward of a split. Where it has no order, PyTorch's partitioner makes them: under the value that it
-        was found with, or of a joint graph that is tagged.
+        """Forward and backward of a split. Where it has no order, PyTorch's partitioner makes them: under the value that
+        it was found with, or of a joint graph that is tagged.
 
         Args:
             split: One of this graph.
