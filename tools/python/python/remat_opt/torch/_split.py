@@ -39,15 +39,15 @@ class Split:
     """Nodes that the forward saves for the backward, besides inputs; sorted."""
     steps: tuple[str, ...] = ()
     """Ops in the order of a plan, some of them several times. Without it PyTorch's partitioner orders both halves."""
-    knob: float | None = None
-    """The value of PyTorch's `activation_memory_budget` that gives this split: both halves are PyTorch's own."""
-    is_tight: bool = False
-    """Whether Inductor fuses ops only where the peak of a half does not rise by it; otherwise as it is configured."""
     duration: int = 0
     """Nanoseconds of both halves, as predicted: ops that Inductor fuses count what they compute, saved values what is
     written and read."""
     live: int = 0
     """Most bytes of values that live at once, where ops run as they stand in both halves."""
+    knob: float | None = None
+    """The value of PyTorch's `activation_memory_budget` that gives this split: both halves are PyTorch's own."""
+    is_tight: bool = False
+    """Whether Inductor fuses ops only where the peak of a half does not rise by it; otherwise as it is configured."""
 
     @property
     def key(self) -> str:
