@@ -64,14 +64,16 @@ class ViT(nn.Module):
 
 
 class Language(nn.Module):
-    """GPT (causal), or BERT (normalized after, some tokens masked)."""
+    """GPT (causal), with experts where their number is given, or BERT (normalized after, some tokens masked)."""
 
-    def __init__(self, width=256, depth=4, heads=8, length=128, vocabulary=2048, dropout=0.0, bert=False):
+    def __init__(self, width=256, depth=4, heads=8, length=128, vocabulary=2048, dropout=0.0, bert=False, experts=0):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
         self.position = nn.Parameter(torch.zeros(1, length, width))
         kind = "written" if bert else "fused"
         self.blocks = nn.ModuleList(Block(width, heads, kind, not bert, dropout, bert) for _ in range(depth))
+        for block in self.blocks if experts else ():
+            block.mlp = Experts(width, experts)
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
         self.is_bert = bert
 
@@ -82,6 +84,25 @@ class Language(nn.Module):
             x = block(x)
         logits = self.head(x if self.is_bert else self.norm(x))
         return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
+
+
+class Experts(nn.Module):
+    """Several perceptrons, of which each token weighs two (a mixture of experts). All of them run on all tokens, so
+    that shapes do not depend on values."""
+
+    def __init__(self, width, experts):
+        super().__init__()
+        self.gate = nn.Linear(width, experts, bias=False)
+        self.wide = nn.Parameter(torch.randn(experts, width, 2 * width) * width**-0.5)
+        self.narrow = nn.Parameter(torch.randn(experts, 2 * width, width) * (2 * width) ** -0.5)
+
+    def forward(self, x):
+        tokens = x.flatten(0, 1)
+        best, chosen = torch.softmax(self.gate(tokens), -1).topk(2, -1)
+        shares = best / best.sum(-1, keepdim=True)
+        weights = torch.zeros_like(tokens[:, : self.wide.shape[0]]).scatter(1, chosen, shares)
+        each = F.gelu(tokens @ self.wide) @ self.narrow
+        return (weights.t().unsqueeze(-1) * each).sum(0).view(x.shape)
 
 
 class BasicBlock(nn.Module):
@@ -228,6 +249,7 @@ _MODELS = {
     "gpt": lambda: (Language(), _tokens()),
     "gpt-dropout": lambda: (Language(dropout=0.1), _tokens()),
     "bert": lambda: (Language(bert=True), _tokens()),
+    "moe": lambda: (Language(depth=2, experts=4), _tokens()),
     "resnet18": lambda: (ResNet(), _images(32, 100)),
     "convnext": lambda: (ConvNeXt(), _images(32, 100)),
     "unet": lambda: (UNet(), _segments(8)),
@@ -236,6 +258,7 @@ _MODELS = {
     "vit-tiny": lambda: (ViT(96, 2, 4), _images(32, 100)),
     "gpt-tiny": lambda: (Language(128, 2, 4, 64, 256), _tokens(16, 64, 256)),
     "gpt-dropout-tiny": lambda: (Language(128, 2, 4, 64, 256, 0.1), _tokens(16, 64, 256)),
+    "moe-tiny": lambda: (Language(128, 1, 4, 64, 256, experts=4), _tokens(16, 64, 256)),
     "unet-tiny": lambda: (UNet(12, 2), _segments(8)),
     "loop-tiny": lambda: (Loop(), _tokens(4, 32, 64)),
     "resnet-tiny": lambda: (ResNet(8, 10), _images(8, 10, 32)),

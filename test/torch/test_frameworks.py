@@ -97,9 +97,9 @@ def assert_kept(compiled, reports):
         report = graph.report
         assert not [note for note in report.notes if "no plan keeps" in note]
         assert report.recomputes > 0
-        run = _check.Trial(inputs).prepared(graph._run)
-        run()
-        taken = _peak.peak_above(run, "cpu")
+        with _check.Trial(inputs).prepared(graph._run) as run:
+            run()
+            taken = _peak.peak_above(run, "cpu")
         promised = report.promised_bytes - report.external_bytes
         assert promised < report.baseline_bytes - report.external_bytes
         assert 0.5 * promised < taken <= promised

@@ -10,6 +10,7 @@ from models import SEARCH
 from remat_opt.torch import _candidates, _check, _code, _compiled, _live, _measure, _partition, _predict, _split, _versions
 from step import gradients, measure
 from test_backend import equal
+from torch._inductor import compile_fx
 from torch.fx.experimental.proxy_tensor import make_fx
 
 CLOSE = 1e-4
@@ -45,6 +46,20 @@ def interpreted(monkeypatch, own_peaks):
     monkeypatch.setattr(_candidates, "predict", _candidates.live_peak)
 
 
+@pytest.fixture
+def found(monkeypatch):
+    """The graphs whose splits were looked for, each with these."""
+    pairs, find = [], _candidates._find
+
+    def both(source, search):
+        splits, op_by_op = find(source, search)
+        pairs.append((source, splits))
+        return splits, op_by_op
+
+    monkeypatch.setattr(_candidates, "_find", both)
+    return pairs
+
+
 def again(memory, **keywords):
     """One more model of the same shape, compiled anew."""
     torch._dynamo.reset()
@@ -70,6 +85,95 @@ def test_without_a_meter_the_tensors_are_counted_and_are_those_that_were_predict
     assert report.fallback is None
     assert report.external_bytes < report.measured_bytes <= report.promised_bytes
     assert abs(report.predicted_bytes - report.measured_bytes) <= 0.01 * (report.measured_bytes - report.external_bytes)
+
+
+def test_splits_of_pytorch_are_candidates_as_it_makes_them(interpreted, found):
+    train("60%")
+    ((source, splits),) = found
+    own = [one for one in splits if one.knob is not None]
+    assert {1.0} < {one.knob for one in own}
+    for split in own:
+        with torch._functorch.config.patch(activation_memory_budget=split.knob):
+            usual = _split.stock_halves(source.joint.copy().gm, source.inputs, source.keywords)
+        assert [half.code for half in source.halves(split)] == [half.code for half in usual]
+    # Each as Inductor fuses by itself, and where this version can, fused less.
+    expected = {False, True} if _versions.fusion_settings() else {False}
+    assert {one.is_tight for one in own if one.knob == 1.0} == expected
+
+
+def test_shares_are_of_what_is_predicted_of_pytorchs_split_without_a_budget(interpreted, found):
+    _, _, backend = train("60%")
+    ((source, splits),) = found
+    usual = next(one for one in splits if one.knob == 1.0 and not one.is_tight)
+    (report,) = backend.reports
+    assert report.baseline_bytes - report.external_bytes == source.predict(usual)
+    assert report.promised_bytes == report.external_bytes + int(0.6 * source.predict(usual))
+
+
+def test_a_planned_graph_keeps_its_order(interpreted, found):
+    # With PyTorch's reordering of recomputed ops after it, Inductor gave wrong gradients of a vision transformer.
+    train("60%")
+    ((source, splits),) = found
+    ordered = [one for one in splits if one.steps]
+    assert ordered
+    for split in ordered:
+        plan = {"steps": [{"op": "compute", "node": name} for name in split.steps]}
+        place = {node.name: index for index, node in enumerate(_split.emit(source.graph, plan).graph.nodes)}
+        for half in source.halves(split):
+            places = [place[node.name] for node in half.graph.nodes if node.op == "call_function"]
+            assert places == sorted(places)
+
+
+def test_in_doubt_the_split_of_pytorch_comes_first(interpreted, found, monkeypatch):
+    # What is saved alone differs, and hardly so.
+    monkeypatch.setattr(_measure, "_measured", lambda calls, device: dict.fromkeys(calls, [1_000_000, 0]))
+    train("60%")
+    ((_, splits),) = found
+    assert splits == sorted(splits, key=lambda one: one.duration)
+    assert splits[0].knob == 1.0 and not splits[0].is_tight
+
+
+@pytest.mark.parametrize("is_tight", [True, False])
+def test_how_inductor_fuses_is_up_to_the_split(monkeypatch, is_tight):
+    name = "max_fusion_size"
+    usual = getattr(torch._inductor.config, name)
+    settings = _partition.Settings(remat_opt.torch._budget.parse("min"), tight={name: 1})
+    partitioner = _partition.Partitioner(settings, "inductor")
+    monkeypatch.setattr(compile_fx, "compile_fx_inner", lambda: getattr(torch._inductor.config, name))
+
+    def compile(gm, inputs, inner_compile, config_patches):
+        partitioner.split = _split.Split("one", (), is_tight=is_tight)
+        return inner_compile
+
+    monkeypatch.setattr(compile_fx, "compile_fx", compile)
+    assert _code.Inner("inductor").compile(None, (), partitioner)() == (1 if is_tight else usual)
+
+
+@pytest.mark.parametrize(("probability", "compilations"), [(0.0, 0), (0.5, 1)])
+def test_only_what_draws_random_numbers_is_compiled_without_a_plan_to_be_compared(
+    interpreted, monkeypatch, probability, compilations
+):
+    plain, compile = [], _code.Inner.compile
+    monkeypatch.setattr(
+        _code.Inner, "compile", lambda self, *rest: (plain.append(rest[2] is None), compile(self, *rest))[1]
+    )
+    model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Dropout(probability), torch.nn.Tanh())
+    backend = remat_opt.torch.backend("min", **SEARCH)
+    torch.compile(lambda x: torch.nn.functional.dropout(model(x), probability).mean(), backend=backend)(
+        torch.randn(256, 32)
+    ).backward()
+    assert backend.reports[0].fallback is None
+    assert sum(plain) == compilations
+
+
+def test_what_a_trial_draws_changes_no_random_numbers():
+    before = torch.get_rng_state()
+    trial = _check.Trial([torch.ones(4)])
+    trial.gradients(torch.rand_like)
+    trial.step(torch.rand_like)
+    with trial.prepared(torch.rand_like) as step:
+        step()
+    assert torch.equal(before, torch.get_rng_state())
 
 
 def test_a_result_that_is_written_over_an_operand_takes_no_memory_of_its_own():

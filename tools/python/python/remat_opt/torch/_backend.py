@@ -62,12 +62,12 @@ def backend(
 
     Args:
         memory: The total: bytes (`2 << 30`, `"2GiB"`), or a share (`"60%"`, `0.6`) of what the step takes above
-            parameters and inputs without recomputation; or `"auto"`, the lowest peak that costs 5 % of time at most;
-            or `"fit"`, what is free on the device when a graph is compiled; or `"min"`.
+            parameters and inputs without a plan, run by `inner`; or `"auto"`, the lowest peak that costs 5 % of time at
+            most; or `"fit"`, what is free on the device when a graph is compiled; or `"min"`.
         inner: What runs the two graphs. `"aot_eager"` runs them op by op, in exactly the order of the plan: the bits of
             the model as it is, and the promised peak. `"inductor"` generates code; it is faster, fuses and reorders,
-            so the peak of several ways to split the graph is predicted, and the fastest that should fit is compiled and
-            measured, then the next one, up to four times.
+            so the peak of several ways to split the graph is predicted, PyTorch's own among them, and the fastest that
+            should fit is compiled and measured, then the next one, up to four times.
         time_limit: Seconds to search for each plan.
         step_limit: Most steps of the search for each plan; with one thread and the same seed, every search of the
             same graph gives the same plan, unless `time_limit` ends it before.
@@ -109,8 +109,8 @@ def backend(
 
 def _owner(settings: Settings, inner: str, check: bool, options: Mapping[str, Any]) -> Owner:
     if inner == "inductor":
-        options = fusion_settings() | dict(options)
-        settings = replace(settings, options=repr(sorted(options.items())))
+        tight = {name: value for name, value in fusion_settings().items() if name not in options}
+        settings = replace(settings, options=repr(sorted(options.items())), tight=tight)
     return Owner(settings, Inner(inner, options), check)
 
 

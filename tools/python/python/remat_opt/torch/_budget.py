@@ -27,8 +27,8 @@ Memory = int | float | str
 
 @dataclass(frozen=True)
 class Budget:
-    """A budget of a training step: bytes of all that it holds, a share of what the plan without recomputation takes
-    besides parameters and inputs, or what is free when the step is planned."""
+    """A budget of a training step: bytes of all that it holds, a share of what the step takes without a plan besides
+    parameters and inputs, or what is free when the step is planned."""
 
     total: int | None
     """Bytes, parameters and inputs among them."""
@@ -61,7 +61,7 @@ class Budget:
 
         Args:
             external: Bytes of parameters, buffers and inputs.
-            baseline: What the step takes above them without recomputation.
+            baseline: What the step takes above them without a plan.
         """
         if self.total is not None:
             return max(1, self.total - external)

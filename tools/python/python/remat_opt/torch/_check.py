@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,16 +83,19 @@ class Trial:
 
     def step(self, run: Run) -> None:
         """One forward and backward, whose results are dropped."""
-        self._forward_and_backward(run, [_argument(one) for one in self.inputs])
+        with self.prepared(run) as once:
+            once()
 
-    def prepared(self, run: Run) -> Callable[[], None]:
-        """`step` with its copies of the inputs made beforehand."""
+    @contextlib.contextmanager
+    def prepared(self, run: Run) -> Iterator[Callable[[], None]]:
+        """`step` to be called while it is open, with all made beforehand that a step of training does not need."""
         arguments = [_argument(one) for one in self.inputs]
-        return lambda: self._forward_and_backward(run, arguments)
+        with kept_random(self._devices):
+            yield lambda: self._forward_and_backward(run, arguments)
 
     def _forward_and_backward(self, run: Run, arguments: list[Any]) -> None:
         leaves = [one for one in arguments if isinstance(one, torch.Tensor) and one.requires_grad]
-        with kept_random(self._devices), torch.enable_grad():
+        with torch.enable_grad():
             given = run(*arguments)
             roots = [one for one in _flat(given) if isinstance(one, torch.Tensor) and one.requires_grad]
             seeds = [torch.ones_like(one) for one in roots]

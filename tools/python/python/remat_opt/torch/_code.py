@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch import _inductor as inductor
 from torch import fx
 from torch.fx.graph import CodeGen
 
@@ -50,12 +51,18 @@ class Inner:
         """
         if self.name == "aot_eager":
             return op_by_op(gm, inputs, partitioner, around)
-        from torch._inductor.compile_fx import compile_fx
+        from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 
         if partitioner is None:
             return compile_fx(gm, inputs, config_patches=dict(self.options))
+
+        def compile_half(*arguments: Any, **keywords: Any) -> Any:
+            # The split is known now; that of the backward is compiled when it first runs.
+            with inductor.config.patch(partitioner.fusion):
+                return compile_fx_inner(*arguments, **keywords)
+
         with inductor_partitions_with(partitioner) as patches:
-            return compile_fx(gm, inputs, config_patches={**self.options, **patches})
+            return compile_fx(gm, inputs, compile_half, config_patches={**self.options, **patches})
 
 
 def op_by_op(

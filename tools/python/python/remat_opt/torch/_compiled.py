@@ -25,12 +25,11 @@ _log = logging.getLogger("remat_opt")
 
 _ROUNDS = 4
 """Splits of one graph that are compiled, until the measured peak keeps the budget."""
-_WORTH = 0.98
-"""A further split is compiled where no more than this share of the least measured peak is expected of it."""
+_WORTH = 0.95
+"""A further split that is not expected to keep the budget is compiled where no more than this share of the least
+measured peak is expected of it."""
 _CLOSE = 1.0
 """The largest error of `Gradients.error` that passes: what rounding brings about."""
-_DRAWING = ("drop", "rand", "bernoulli", "normal_", "uniform_", "multinomial")
-"""What the names of functions contain that draw random numbers."""
 
 
 @dataclass
@@ -230,10 +229,12 @@ class Compiled:
     def _reference(self, trial: Trial) -> tuple[Run, str]:
         """What gradients are compared with."""
         device = _device(trial.inputs)
-        if self._owner.inner.name == "inductor" and _draws(self._gm):
+        if self._owner.inner.name == "inductor" and self._partitioner.draws:
             # Inductor draws other random numbers than PyTorch does.
             return self._owner.inner.compile(copy_of(self._gm), trial.inputs, None), "Inductor without a plan"
-        if self.report.baseline_bytes < free_bytes(device):
+        known = self._partitioner.candidates
+        taken = self.report.baseline_bytes if known is None else self.report.external_bytes + known.op_by_op
+        if taken < free_bytes(device):
             return self._gm, "the model as it is"
         planned = Partitioner(replace(self._owner.settings, form="exact"), "aot_eager")
         self.report.notes.append("gradients were compared with the planned graph run op by op")
@@ -285,7 +286,8 @@ class Compiled:
     def _measure(self, trial: Trial, run: Run, report: Report) -> int:
         """The peak of a step after the first one, above parameters and inputs."""
         trial.step(run)
-        peak = peak_above(trial.prepared(run), _device(trial.inputs))
+        with trial.prepared(run) as step:
+            peak = peak_above(step, _device(trial.inputs))
         report.measured_bytes = report.external_bytes + peak
         return peak
 
@@ -336,14 +338,3 @@ def _device(inputs: Sequence[Any]) -> str:
     """The CUDA device of the inputs, or `"cpu"`."""
     places = (one.device for one in inputs if isinstance(one, torch.Tensor))
     return next((str(one) for one in places if one.type == "cuda"), "cpu")
-
-
-def _draws(gm: fx.GraphModule) -> bool:
-    """Whether a graph of Dynamo may draw random numbers."""
-    for node in gm.graph.nodes:
-        names = (getattr(node.target, "__name__", ""), str(node.target))
-        if node.op in ("call_function", "call_method") and any(
-            word in name for name in names for word in _DRAWING
-        ):
-            return True
-    return False

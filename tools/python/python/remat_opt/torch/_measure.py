@@ -34,8 +34,10 @@ from ._state import kept_random
 from ._storages import Storages, device_of, storage_bytes
 
 _CHILD_SECONDS = 600
-_FLOPS_PER_NS, _BYTES_PER_NS, _CALL_NS = 20.0, 8.0, 5_000
-"""What ops that cannot be measured are assumed to reach; only relations between ops matter."""
+ASSUMED_RATE = 8.0
+"""Bytes that ops which cannot be measured are assumed to read and write in a nanosecond."""
+_FLOPS_PER_NS, _CALL_NS = 20.0, 5_000
+"""What else such ops that cannot be measured are assumed to reach; only relations between ops matter."""
 
 _REACHED = 0.5
 """Share of the rates of a data sheet that kernels are assumed to reach."""
@@ -169,7 +171,7 @@ def estimate(node: fx.Node) -> Cost:
     """What a call takes on a machine of common speed; no workspace is known."""
     moved = sum(storage_bytes(value) for one in (node, *node.all_input_nodes) for _, value in results(one))
     flops = _flops(node, getattr(node.target, "overloadpacket", None), *_values(node))
-    return Cost(int(max(flops / _FLOPS_PER_NS, moved / _BYTES_PER_NS)) + _CALL_NS)
+    return Cost(int(max(flops / _FLOPS_PER_NS, moved / ASSUMED_RATE)) + _CALL_NS)
 
 
 def _values(node: fx.Node) -> tuple[Any, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import statistics
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -22,18 +23,19 @@ from ._budget import Budget, Memory, objects_around, parse
 from ._candidates import Candidates, Source
 from ._divide import Plannable
 from ._dropout import split_dropout
-from ._effects import allow, is_getitem, names_of, refuse_unsupported
+from ._effects import allow, is_getitem, is_random, names_of, refuse_unsupported, results
 from ._emit import emit, original
 from ._free import resolved
 from ._graph import TrainingGraph
 from ._live import Workspace
-from ._measure import Costs, channels_last_workspace, measure
+from ._measure import ASSUMED_RATE, Costs, channels_last_workspace, measure
 from ._moving import is_outside
 from ._offload import Offload
 from ._peak import free_bytes, has_meter
 from ._plans import Search, longest_of, plan_within
 from ._report import Report, record
 from ._split import Halves, Joint, Split, clean, remove_tags, saved_nodes, stock_halves
+from ._storages import storage_bytes
 from ._transfers import taken_by
 from ._versions import PartitionerBase
 
@@ -41,8 +43,8 @@ _log = logging.getLogger("remat_opt")
 
 NOT_KEPT = "no plan keeps the budget; this is the one with the lowest peak that was found"
 """The note of a graph whose plan takes more than was asked for."""
-_FUSED_SHARE = 0.1
-"""What an op costs that Inductor fuses: its neighbours read and write most of its operands anyway."""
+_LARGE = 1 << 20
+"""Bytes that an op has to read and write for its rate to count: less stays in caches."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Settings:
     saved, and PyTorch's partitioner and Inductor do the rest."""
     options: str = ""
     """Configuration of Inductor that is not the usual one."""
+    tight: dict[str, Any] = field(default_factory=dict)
+    """What is added to it for splits that are `is_tight`; without it there are none."""
     is_owned: bool = False
     """Whether a backend compiles both halves. They alone are the key of Inductor's caches then, whatever the budget."""
     is_checked: bool = False
@@ -107,12 +111,15 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         """What there was to choose from."""
         self.limit = 0
         """The budget in bytes above parameters and inputs; 0 for the lowest peak."""
+        self.draws = False
+        """Whether the last graph draws random numbers."""
         self.code: tuple[str, str] | None = None
         """Hashes of the last joint graph and of its split: equal ones are the same code."""
         self._is_given = split is not None
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"settings": self.settings, "inner": self.inner, "budget": self.settings.budget, "limit": 0, "_is_given": False}
+        own = {"settings": self.settings, "inner": self.inner, "budget": self.settings.budget}
+        own |= {"limit": 0, "draws": False, "_is_given": False}
         return own | dict.fromkeys(("split", "last", "candidates", "code", "given", "plannable", "name"))
 
     def uuid(self) -> str:
@@ -121,6 +128,11 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         if self.settings.budget.is_free:
             options += f" {free_bytes('cuda' if torch.cuda.is_available() else 'cpu')}"
         return hashlib.sha256(f"remat-opt {_native.VERSION} {self.inner} {options}".encode()).hexdigest()
+
+    @property
+    def fusion(self) -> dict[str, Any]:
+        """What the split of the last graph adds to the configuration of Inductor."""
+        return self.settings.tight if self.split is not None and self.split.is_tight else {}
 
     def again(self, split: Split | None = None) -> Partitioner:
         """A partitioner for the next compilation of the same graph.
@@ -160,6 +172,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         refuse_unsupported(gm.graph)
         split_dropout(gm.graph)
         clean(gm)
+        self.draws = any(is_random(node) for node in gm.graph.nodes)
         once = allow(gm.graph, self.settings.recomputable)
         joint = Joint(gm, keywords["num_fwd_outputs"])
         costs = measure(gm.graph)
@@ -167,7 +180,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
             report.note_once(once)
             report.note_costs(costs.measured, costs.estimated)
         if self.settings.form == "split":
-            workspace = _fit_to_inductor(costs, gm.graph)
+            workspace, rate = _fit_to_inductor(costs, gm.graph)
         graph = TrainingGraph(gm.graph, joint.backward, costs.by_node, cut=joint.cut, name="torch")
         gradients = graph.bytes_of(one for one in joint.backward if isinstance(one, fx.Node))
         self.budget = resolved(self.settings.budget, graph.device, graph.external_bytes, gradients)
@@ -176,7 +189,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
             report.external_bytes = graph.external_bytes
             report.budget_bytes = self.budget.total
         if self.settings.form == "split":
-            return self._choose(joint, joint_inputs, keywords, graph, costs, workspace, report)
+            return self._choose(joint, joint_inputs, keywords, graph, costs, workspace, rate, report)
         if self.settings.offload is not None:
             graph.document["paging"] = self.settings.offload.paging(graph.device)
         plain = {node.name: cost.workspace for node, cost in costs.by_node.items() if cost.workspace}
@@ -198,17 +211,19 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         graph: TrainingGraph,
         costs: Costs,
         workspace: Workspace,
+        rate: float,
         report: Report,
     ) -> Halves:
         """The best of several splits."""
         durations = {node.name: cost.duration for node, cost in costs.by_node.items()}
-        source = Source(joint, graph, joint_inputs, keywords, durations, workspace)
-        environment = [(device := graph.device), has_meter(device), self.settings.options]
+        tight = self.settings.tight
+        source = Source(joint, graph, joint_inputs, keywords, durations, workspace, rate, tight)
+        environment = [(device := graph.device), has_meter(device), self.settings.options, tight]
         known = self.candidates
         if known is None or known.graph != joint.key():
             known = self.candidates = Candidates(source, self.settings.search, environment)
-            once = sum(durations.values())
-            known.allow(self.settings.is_checked, longest_of(once) if self.budget.is_auto else None)
+            longest = longest_of(known.fastest) if self.budget.is_auto else None
+            known.allow(self.settings.is_checked, longest)
         self.limit = self.budget.of_candidates(graph.external_bytes, known.baseline)
         if not self._is_given:
             self.split = known.choose(self.limit, source.predict)
@@ -222,7 +237,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         if expected > self.limit > 0 and not self.settings.is_owned:
             report.notes.append("no split is expected to keep the budget; this is the one with the lowest peak")
             _log.warning("graph %s: no split is expected to keep the budget: %s", report.graph, report.promised_bytes)
-        report.overhead = self.split.duration / max(1, sum(durations.values())) - 1
+        report.overhead = self.split.duration / max(1, known.fastest) - 1
         halves = joint.halves(self.split, graph, joint_inputs, keywords)
         calls = [original(node.name) for half in halves for node in half.graph.nodes if _is_call(node)]
         report.recomputes = len(calls) - len(set(calls))
@@ -281,18 +296,35 @@ def partitioner(
     return Partitioner(settings, "inductor")
 
 
-def _fit_to_inductor(costs: Costs, graph: fx.Graph) -> Workspace:
-    """Counts for what Inductor fuses only the share that is left of it, and for convolutions the workspace that they
-    take in the layout that Inductor gives them."""
-    fusible = stock.get_default_op_list().fusible_ops
-    for node, cost in costs.by_node.items():
-        if getattr(node.target, "overloadpacket", node.target) in fusible:
-            costs.by_node[node] = replace(cost, duration=int(cost.duration * _FUSED_SHARE))
+def _fit_to_inductor(costs: Costs, graph: fx.Graph) -> tuple[Workspace, float]:
+    """Counts for what Inductor fuses only the time that is not spent on memory, and for convolutions the workspace that
+    they take in the layout that Inductor gives them.
+
+    Returns:
+        Workspace, and bytes that ops read and write in a nanosecond.
+    """
+    known = stock.get_default_op_list().fusible_ops
+    fusible = {
+        node: (cost, _moved(node))
+        for node, cost in costs.by_node.items()
+        if getattr(node.target, "overloadpacket", node.target) in known
+    }
+    rates = [moved / cost.duration for cost, moved in fusible.values() if cost.duration and moved >= _LARGE]
+    # Some compute more than they move: the faster ones show what memory gives.
+    rate = statistics.quantiles(rates)[-1] if len(rates) > 1 else ASSUMED_RATE
+    for node, (cost, moved) in fusible.items():
+        costs.by_node[node] = replace(cost, duration=max(0, cost.duration - int(moved / rate)))
     plain = {node.name: cost.workspace for node, cost in costs.by_node.items() if cost.workspace}
     channels_last = channels_last_workspace(graph)
     for node, size in channels_last.items():
         costs.by_node[node] = replace(costs.by_node[node], workspace=size)
-    return Workspace(plain, {node.name: size for node, size in channels_last.items()})
+    return Workspace(plain, {node.name: size for node, size in channels_last.items()}), rate
+
+
+def _moved(node: fx.Node) -> int:
+    """Bytes that an op reads and writes."""
+    values = [value for one in (node, *node.all_input_nodes) for _, value in results(one)]
+    return sum(min(one.numel() * one.element_size(), storage_bytes(one)) for one in values)
 
 
 def _is_call(node: fx.Node) -> bool:

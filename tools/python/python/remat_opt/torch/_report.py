@@ -27,8 +27,9 @@ class Report:
     external_bytes: int = 0
     """Parameters, buffers, inputs and constants, as far as the graph reads them."""
     baseline_bytes: int = 0
-    """The total without recomputation, in the order in which the graph was traced: op by op, nothing fused. Shares such
-    as `"60%"` are of this; a compiler that fuses takes less without a plan."""
+    """The total without a plan. Op by op: without recomputation, in the order in which the graph was traced. Behind
+    Inductor: what PyTorch's own split takes, as Inductor fuses and orders it, by prediction. Shares such as `"60%"` are
+    of what this is above `external_bytes`."""
     promised_bytes: int | None = None
     """The total that a step is said to take at most; `None` where PyTorch's own partitioner was used."""
     predicted_bytes: int | None = None
@@ -116,9 +117,10 @@ class Report:
     def __str__(self) -> str:
         if self.fallback is not None:
             return f"graph {self.graph}: not planned: {self.fallback}"
+        how = ", as Inductor fuses" if self.inner == "inductor" else ", op by op and nothing fused"
         parts = [
             f"graph {self.graph}: {self.ops} ops",
-            f"promised {_mib(self.promised_bytes)} (without a plan, op by op and nothing fused, {_mib(self.baseline_bytes)}, "
+            f"promised {_mib(self.promised_bytes)} (without a plan{how}, {_mib(self.baseline_bytes)}, "
             f"of which {_mib(self.external_bytes)} are parameters and inputs)",
             f"{self.recomputes} recomputes, +{100 * self.overhead:.1f} % of the ops' time, Python's not counted",
         ]

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._functorch import config as functorch_config
 from torch._functorch import partitioners as stock
 from torch.utils import _pytree as pytree
 from torch.utils._ordered_set import OrderedSet
@@ -39,14 +40,20 @@ class Split:
     steps: tuple[str, ...] = ()
     """Ops in the order of a plan, some of them several times. Without it PyTorch's partitioner orders both halves."""
     duration: int = 0
-    """Nanoseconds of all ops of both halves, each by itself; ops that Inductor fuses count less."""
+    """Nanoseconds of both halves, as predicted: ops that Inductor fuses count what they compute, saved values what is
+    written and read."""
     live: int = 0
     """Most bytes of values that live at once, where ops run as they stand in both halves."""
+    knob: float | None = None
+    """The value of PyTorch's `activation_memory_budget` that gives this split: both halves are PyTorch's own."""
+    is_tight: bool = False
+    """Whether Inductor fuses ops only where the peak of a half does not rise by it; otherwise as it is configured."""
 
     @property
     def key(self) -> str:
-        """A hash of what is saved and of the order."""
-        return hashlib.sha256("\n".join([*self.saved, "", *self.steps]).encode()).hexdigest()[:16]
+        """A hash of what is saved, of the order and of how Inductor fuses."""
+        content = [*self.saved, "", *self.steps, "tight" if self.is_tight else ""]
+        return hashlib.sha256("\n".join(content).encode()).hexdigest()[:16]
 
 
 class Joint:
@@ -107,8 +114,8 @@ class Joint:
     def halves(
         self, split: Split, graph: TrainingGraph, joint_inputs: Sequence[object], keywords: Mapping[str, Any]
     ) -> Halves:
-        """Forward and backward of a split. Where it has no order, the joint graph is tagged, and PyTorch's partitioner
-        does the rest.
+        """Forward and backward of a split. Where it has no order, PyTorch's partitioner makes them: under the value that
+        it was found with, or of a joint graph that is tagged.
 
         Args:
             split: One of this graph.
@@ -119,6 +126,9 @@ class Joint:
         if split.steps:
             plan = {"steps": [{"op": "compute", "node": name} for name in split.steps]}
             return self.planned(emit(graph, plan), keywords.get("static_lifetime_input_indices"))
+        if split.knob is not None:
+            with functorch_config.patch(activation_memory_budget=split.knob):
+                return stock_halves(self.gm, joint_inputs, keywords)
         _tag(self.gm.graph, self.cut, split.saved)
         return stock_halves(self.gm, joint_inputs, keywords)
 
