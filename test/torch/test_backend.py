@@ -12,9 +12,10 @@ import torch
 from models import SEARCH
 from need import NIGHTLY
 from remat_opt import UsageError
-from remat_opt.torch import _backend, _code, _compiled, _measure, _partition
+from remat_opt.torch import _backend, _code, _compiled, _dynamo, _measure, _partition
 from step import gradients, measure
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 
 def small():
@@ -101,6 +102,38 @@ def test_random_numbers_go_on_as_without_a_plan():
     expected = [model(x).sum().item() for _ in range(3)]
     torch.manual_seed(3)
     assert [compiled(x).sum().item() for _ in range(3)] == expected
+
+
+class Checkpointed(nn.Module):
+    """A part that is checkpointed in another one that is, with random numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.outer, self.inner = nn.Linear(32, 32), nn.Linear(32, 32)
+
+    def forward(self, x):
+        return checkpoint(self._outer, x, use_reentrant=False).square().mean()
+
+    def _outer(self, x):
+        return checkpoint(self._inner, nn.functional.dropout(torch.tanh(self.outer(x)), 0.5), use_reentrant=False)
+
+    def _inner(self, x):
+        return torch.tanh(nn.functional.dropout(torch.tanh(self.inner(x)), 0.5))
+
+
+def test_random_numbers_of_checkpointed_parts_are_those_of_the_model():
+    torch.manual_seed(0)
+    mine, plain, backend = train(Checkpointed(), torch.randn(256, 32), strict=True)
+    assert equal(mine, plain)
+    (report,) = backend.reports
+    assert report.gradients == "same bits" and not any("not those of the model" in one for one in report.notes)
+
+
+def test_random_numbers_of_checkpointed_parts_are_known_before_the_check():
+    graphs = []
+    torch.compile(Checkpointed(), backend=lambda gm, _: (graphs.append(gm), gm)[1])(torch.randn(8, 32))
+    torch.compile(models.Chain(1), backend=lambda gm, _: (graphs.append(gm), gm)[1])(torch.randn(8, 32))
+    assert [_dynamo.draws(one) for one in graphs] == [True, False]
 
 
 def test_a_budget_that_nothing_keeps_gives_the_lowest_peak_and_says_so(caplog):

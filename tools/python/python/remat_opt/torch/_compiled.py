@@ -12,8 +12,9 @@ from torch import fx
 
 from ._budget import parse
 from ._check import Gradients, Run, Trial
-from ._code import Half, Inner, copy_of, op_by_op
+from ._code import Half, Inner, op_by_op
 from ._divide import Option, Plannable
+from ._dynamo import communicates, copy_of, draws, without_checkpoints
 from ._partition import Partitioner, Settings
 from ._peak import free_bytes, peak_above
 from ._report import Report, record
@@ -29,8 +30,6 @@ _WORTH = 0.98
 """A further split is compiled where no more than this share of the least measured peak is expected of it."""
 _CLOSE = 1.0
 """The largest error of `Gradients.error` that passes: what rounding brings about."""
-_DRAWING = ("drop", "rand", "bernoulli", "normal_", "uniform_", "multinomial")
-"""What the names of functions contain that draw random numbers."""
 
 
 @dataclass
@@ -96,7 +95,7 @@ class Compiled:
             self.report.take_check(same)
             self._is_checked = True
         self._together = Together()
-        self._is_alone = self._together.is_alone or not _communicates(self._gm)
+        self._is_alone = self._together.is_alone or not communicates(self._gm)
         """Whether this process may run the graph as often as it likes."""
 
     @property
@@ -230,11 +229,11 @@ class Compiled:
     def _reference(self, trial: Trial) -> tuple[Run, str]:
         """What gradients are compared with."""
         device = _device(trial.inputs)
-        if self._owner.inner.name == "inductor" and _draws(self._gm):
+        if self._owner.inner.name == "inductor" and draws(self._gm):
             # Inductor draws other random numbers than PyTorch does.
             return self._owner.inner.compile(copy_of(self._gm), trial.inputs, None), "Inductor without a plan"
         if self.report.baseline_bytes < free_bytes(device):
-            return self._gm, "the model as it is"
+            return without_checkpoints(self._gm), "the model as it is"
         planned = Partitioner(replace(self._owner.settings, form="exact"), "aot_eager")
         self.report.notes.append("gradients were compared with the planned graph run op by op")
         return op_by_op(copy_of(self._gm), trial.inputs, planned), "the planned graph run op by op"
@@ -325,25 +324,7 @@ def _without_backward(part: str | None) -> str:
     return f"{part}; this one has no backward" if part else "it has no backward"
 
 
-def _communicates(gm: fx.GraphModule) -> bool:
-    """Whether processes may wait for each other inside of a graph of Dynamo."""
-    graphs = [one.graph for one in gm.modules() if isinstance(one, fx.GraphModule)]
-    targets = (node.target for graph in graphs for node in graph.nodes)
-    return any(word in f"{getattr(one, '__module__', '')} {one}" for one in targets for word in ("c10d", "distributed"))
-
-
 def _device(inputs: Sequence[Any]) -> str:
     """The CUDA device of the inputs, or `"cpu"`."""
     places = (one.device for one in inputs if isinstance(one, torch.Tensor))
     return next((str(one) for one in places if one.type == "cuda"), "cpu")
-
-
-def _draws(gm: fx.GraphModule) -> bool:
-    """Whether a graph of Dynamo may draw random numbers."""
-    for node in gm.graph.nodes:
-        names = (getattr(node.target, "__name__", ""), str(node.target))
-        if node.op in ("call_function", "call_method") and any(
-            word in name for name in names for word in _DRAWING
-        ):
-            return True
-    return False
