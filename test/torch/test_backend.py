@@ -181,8 +181,8 @@ def test_wrong_gradients_are_found_and_not_used(monkeypatch, caplog):
     """A plan as a graph that computes something else: one clone reads another value."""
     emit = _partition.emit
 
-    def wrong(graph, plan):
-        emitted = emit(graph, plan)
+    def wrong(*given):
+        emitted = emit(*given)
         tanh = [node for node in emitted.graph.nodes if node.target is torch.ops.aten.tanh.default]
         tanh[1].target = torch.ops.aten.sin.default
         return emitted
@@ -202,8 +202,8 @@ def test_wrong_running_statistics_are_found(monkeypatch):
     """The gradients of a batch norm do not depend on them."""
     emit = _partition.emit
 
-    def wrong(graph, plan):
-        emitted = emit(graph, plan)
+    def wrong(*given):
+        emitted = emit(*given)
         norm = next(node for node in emitted.graph.nodes if "batch_norm_legit_functional" in str(node.target))
         norm.update_arg(6, 0.5)
         return emitted

@@ -4,8 +4,8 @@ import loops
 import pytest
 from need import NIGHTLY
 
-USUAL = ["GAN", "GPT, tied weights, four micro-batches", "policy gradient", "graph network"]
-"""Several models; gradients that add up; random numbers between forward and backward; sums over indices."""
+USUAL = ["GAN", "GPT, tied weights, four micro-batches", "policy gradient", "quantized autoencoder, codes that follow"]
+"""Several models; gradients that add up; random numbers between forward and backward; a buffer that is overwritten."""
 
 
 @pytest.fixture(scope="module")

@@ -37,16 +37,17 @@ def test_steps_of_several_graphs_keep_their_promise_and_their_bits(measured, cas
 @pytest.mark.parametrize("outside", [0, 1 << 20])
 def test_only_a_step_with_much_around_its_graph_is_planned_again(outside):
     torch.manual_seed(0)
-    model, x, factors = Chain(), torch.randn(1024, 32), torch.ones(outside)
+    model, x = Chain(), torch.randn(1024, 32)
     backend = remat_opt.torch.backend("60%", "aot_eager", **SEARCH)
     run, promised = torch.compile(model, backend=backend), []
     for _ in range(4):
         model.zero_grad(set_to_none=True)
-        loss = run(x)
-        (loss + (loss * factors).square().sum()).backward()
+        loss, held = run(x), torch.ones(outside)
+        loss.backward()
+        del held
         promised.append(backend.reports[0].promised_bytes)
     assert (_steps.AROUND in backend.reports[0].notes) == bool(outside)
-    assert promised[-1] >= promised[0] + 4 * outside if outside else len(set(promised)) == 1
+    assert promised[-1] > promised[0] + 3 * outside if outside else len(set(promised)) == 1
 
 
 def test_until_the_step_was_seen_there_is_no_promise():

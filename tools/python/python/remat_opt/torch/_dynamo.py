@@ -23,8 +23,8 @@ def copy_of(gm: fx.GraphModule) -> fx.GraphModule:
 
 
 def without_checkpoints(gm: fx.GraphModule) -> fx.GraphModule:
-    """A graph of Dynamo whose checkpointed parts are run as if they were not. PyTorch leaves it to compilers that such a part
-    draws the same random numbers when it runs again: the graph called as it is draws others."""
+    """A graph of Dynamo whose checkpointed parts are run as if they were not. PyTorch leaves it to compilers that such a
+    part draws the same random numbers when it runs again: the graph called as it is draws others."""
     same = copy_of(gm)
     for node in list(same.graph.nodes):
         if node.op == "call_function" and node.target is tag_activation_checkpoint:

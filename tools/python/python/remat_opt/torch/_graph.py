@@ -231,7 +231,8 @@ class TrainingGraph:
         what reads memory before the forward overwrites it."""
         late = _dependents(self.graph, cut.tangents)
         pinned = [node for node in calls if node not in late and is_once(node)]
-        overwritten = {key for node in pinned for one in written(node) for key in self._storages.keys(one)} | self._replaced
+        overwritten = {key for node in pinned for one in written(node) for key in self._storages.keys(one)}
+        overwritten |= self._replaced
         for node in calls:
             if any(key in overwritten for one in node.all_input_nodes for key in self._storages.keys(one)):
                 if node not in late:
