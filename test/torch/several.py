@@ -55,7 +55,15 @@ def _pipeline(compile, model, x):
     return steps
 
 
-CASES = {"breaks": _breaks, "pair": _pair, "pipeline": _pipeline}
+def _outside(compile, model, x):
+    """One graph; the loss outside of it keeps what the graph gives."""
+    import torch
+
+    run, wide = compile(model.layers), torch.ones(32, 64)
+    return lambda: torch.log_softmax(run(x) @ wide, 1).square().mean().backward()
+
+
+CASES = {"breaks": _breaks, "pair": _pair, "pipeline": _pipeline, "outside": _outside}
 
 
 def make(case):
@@ -65,7 +73,7 @@ def make(case):
 
     torch.manual_seed(0)
     x = torch.randn(4096, 32)
-    if case == "pair":
+    if case in ("pair", "outside"):
         model = nn.Module()
         model.layers = nn.Sequential(*(nn.Sequential(nn.Linear(32, 32), nn.GELU()) for _ in range(6)))
         return model, x

@@ -62,19 +62,34 @@ def metered(program, order, **variables):
 
 def peaks_of(run, model, steps):
     """Peaks of steps of a model above what is there before each, in bytes, and their seconds of processor time."""
-    from remat_opt.torch._measure_child import Heap
-
-    heap, peaks, times = Heap(), [], []
+    found = []
     for _ in range(steps):
         model.zero_grad(set_to_none=True)
-        gc.collect()
-        before = heap.live()
-        heap.reset()
-        start = time.process_time()
-        run()
-        times.append(time.process_time() - start)
-        peaks.append(heap.peak() - before)
-    return peaks, times
+        found.append(peak_of(run)[:2])
+    return [list(one) for one in zip(*found)]
+
+
+def peak_of(run):
+    """The peak in bytes above what is there before, the seconds of processor time, and the result. What optimizers take
+    while they update does not count."""
+    from remat_opt.torch._measure_child import Heap
+    from torch.optim import optimizer
+
+    heap, peaks = Heap(), []
+    hooks = [
+        optimizer.register_optimizer_step_pre_hook(lambda *_: peaks.append(heap.peak())),
+        optimizer.register_optimizer_step_post_hook(lambda *_: heap.reset()),
+    ]
+    gc.collect()
+    before = heap.live()
+    heap.reset()
+    start = time.process_time()
+    result = run()
+    seconds = time.process_time() - start
+    peaks.append(heap.peak())
+    for hook in hooks:
+        hook.remove()
+    return max(peaks) - before, seconds, result
 
 
 def _eager(model, memory, keywords):

@@ -12,9 +12,10 @@ import torch
 from models import SEARCH
 from need import NIGHTLY
 from remat_opt import UsageError
-from remat_opt.torch import _backend, _code, _compiled, _measure, _partition
+from remat_opt.torch import _backend, _code, _compiled, _dynamo, _measure, _partition
 from step import gradients, measure
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 
 def small():
@@ -103,6 +104,38 @@ def test_random_numbers_go_on_as_without_a_plan():
     assert [compiled(x).sum().item() for _ in range(3)] == expected
 
 
+class Checkpointed(nn.Module):
+    """A part that is checkpointed in another one that is, with random numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.outer, self.inner = nn.Linear(32, 32), nn.Linear(32, 32)
+
+    def forward(self, x):
+        return checkpoint(self._outer, x, use_reentrant=False).square().mean()
+
+    def _outer(self, x):
+        return checkpoint(self._inner, nn.functional.dropout(torch.tanh(self.outer(x)), 0.5), use_reentrant=False)
+
+    def _inner(self, x):
+        return torch.tanh(nn.functional.dropout(torch.tanh(self.inner(x)), 0.5))
+
+
+def test_random_numbers_of_checkpointed_parts_are_those_of_the_model():
+    torch.manual_seed(0)
+    mine, plain, backend = train(Checkpointed(), torch.randn(256, 32), strict=True)
+    assert equal(mine, plain)
+    (report,) = backend.reports
+    assert report.gradients == "same bits" and not any("not those of the model" in one for one in report.notes)
+
+
+def test_random_numbers_of_checkpointed_parts_are_known_before_the_check():
+    graphs = []
+    torch.compile(Checkpointed(), backend=lambda gm, _: (graphs.append(gm), gm)[1])(torch.randn(8, 32))
+    torch.compile(models.Chain(1), backend=lambda gm, _: (graphs.append(gm), gm)[1])(torch.randn(8, 32))
+    assert [_dynamo.draws(one) for one in graphs] == [True, False]
+
+
 def test_a_budget_that_nothing_keeps_gives_the_lowest_peak_and_says_so(caplog):
     model, x = small()
     with caplog.at_level(logging.WARNING, "remat_opt"):
@@ -111,15 +144,45 @@ def test_a_budget_that_nothing_keeps_gives_the_lowest_peak_and_says_so(caplog):
     report = backend.reports[0]
     assert report.promised_bytes > report.budget_bytes
     assert any("no plan keeps" in note for note in report.notes)
-    assert "no plan keeps" in caplog.text
+    assert "no plan keeps 1000 bytes, the lowest" in caplog.text
+
+
+class Codes(nn.Module):
+    """Codes that follow what they stand for, overwritten after they were read."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(32, 32)
+        self.register_buffer("codes", torch.randn(32))
+
+    def forward(self, x):
+        y = self.layer(torch.tanh(x))
+        near = torch.sigmoid(self.codes.sign() * 2)
+        with torch.no_grad():
+            self.codes.lerp_(y.mean(0), 0.1)
+        return (torch.tanh(y) * torch.sigmoid(y * near)).square().mean()
+
+
+def test_what_reads_a_buffer_never_runs_after_it_was_overwritten():
+    torch.manual_seed(0)
+    plain = Codes()
+    planned, x = copy.deepcopy(plain), torch.randn(512, 32)
+    backend = remat_opt.torch.backend("min", "aot_eager", check=False, **SEARCH)
+    compiled = torch.compile(planned, backend=backend)
+    for _ in range(3):
+        plain(x).backward()
+        compiled(x).backward()
+    assert backend.reports[0].fallback is None and backend.reports[0].recomputes > 0
+    assert torch.equal(plain.codes, planned.codes)
+    assert torch.equal(plain.layer.weight.grad, planned.layer.weight.grad)
 
 
 def test_wrong_gradients_are_found_and_not_used(monkeypatch, caplog):
     """A plan as a graph that computes something else: one clone reads another value."""
     emit = _partition.emit
 
-    def wrong(graph, plan):
-        emitted = emit(graph, plan)
+    def wrong(*given):
+        emitted = emit(*given)
         tanh = [node for node in emitted.graph.nodes if node.target is torch.ops.aten.tanh.default]
         tanh[1].target = torch.ops.aten.sin.default
         return emitted
@@ -139,8 +202,8 @@ def test_wrong_running_statistics_are_found(monkeypatch):
     """The gradients of a batch norm do not depend on them."""
     emit = _partition.emit
 
-    def wrong(graph, plan):
-        emitted = emit(graph, plan)
+    def wrong(*given):
+        emitted = emit(*given)
         norm = next(node for node in emitted.graph.nodes if "batch_norm_legit_functional" in str(node.target))
         norm.update_arg(6, 0.5)
         return emitted

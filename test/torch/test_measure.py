@@ -3,6 +3,7 @@
 import pytest
 import torch
 from remat_opt.torch import _cache, _measure, _measure_child
+from remat_opt.torch._graph import Cost
 from torch.fx.experimental.proxy_tensor import make_fx
 
 
@@ -30,6 +31,18 @@ def test_time_grows_with_work_and_views_are_free():
     assert cost(graph, costs, "mm_1").duration > 20 * cost(graph, costs, "mm").duration > 0
     assert cost(graph, costs, "t").duration == cost(graph, costs, "t").workspace == 0
     assert costs.estimated == {}
+
+
+def test_what_is_asserted_is_free():
+    """It would not hold for made-up arguments."""
+
+    def step(x):
+        torch.ops.aten._assert_async.msg((x >= 0).all(), "it is negative")
+        return x + 1
+
+    graph = traced(step, torch.ones(8))
+    costs = _measure.measure(graph)
+    assert cost(graph, costs, "_assert_async") == Cost() and costs.estimated == {}
 
 
 def test_workspace_is_what_a_kernel_takes_besides_results():

@@ -3,8 +3,8 @@
 import pytest
 import remat_opt.torch
 import torch
-from models import SEARCH
-from remat_opt.torch import _code
+from models import SEARCH, Chain
+from remat_opt.torch import _code, _steps
 from remat_opt.torch._divide import Moment, Option, choose, peak
 from remat_opt.torch._live import Footprint
 from several import Broken, measure
@@ -16,10 +16,10 @@ OBJECTS = 16 << 10
 @pytest.fixture(scope="module")
 def measured():
     """What steps of each case took."""
-    return measure({"breaks": "60%", "pair": "70%", "pipeline": "60%"})
+    return measure({"breaks": "60%", "pair": "70%", "pipeline": "60%", "outside": "70%"})
 
 
-@pytest.mark.parametrize(("case", "graphs"), [("breaks", 3), ("pair", 2), ("pipeline", 1)])
+@pytest.mark.parametrize(("case", "graphs"), [("breaks", 3), ("pair", 2), ("pipeline", 1), ("outside", 1)])
 def test_steps_of_several_graphs_keep_their_promise_and_their_bits(measured, case, graphs):
     found = measured[case]
     assert found["same"]
@@ -32,6 +32,22 @@ def test_steps_of_several_graphs_keep_their_promise_and_their_bits(measured, cas
         assert found["peak"] <= promised <= 1.05 * found["peak"] + OBJECTS
         assert promised < 0.8 * (report["baseline_bytes"] - report["external_bytes"])
     assert found["peak"] < 0.9 * found["eager"]
+
+
+@pytest.mark.parametrize("outside", [0, 1 << 20])
+def test_only_a_step_with_much_around_its_graph_is_planned_again(outside):
+    torch.manual_seed(0)
+    model, x = Chain(), torch.randn(1024, 32)
+    backend = remat_opt.torch.backend("60%", "aot_eager", **SEARCH)
+    run, promised = torch.compile(model, backend=backend), []
+    for _ in range(4):
+        model.zero_grad(set_to_none=True)
+        loss, held = run(x), torch.ones(outside)
+        loss.backward()
+        del held
+        promised.append(backend.reports[0].promised_bytes)
+    assert (_steps.AROUND in backend.reports[0].notes) == bool(outside)
+    assert promised[-1] > promised[0] + 3 * outside if outside else len(set(promised)) == 1
 
 
 def test_until_the_step_was_seen_there_is_no_promise():

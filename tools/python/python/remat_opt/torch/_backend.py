@@ -14,8 +14,9 @@ from torch import fx
 from ..errors import UsageError
 from ._budget import Memory, parse
 from ._check import Run
-from ._code import Inner, copy_of
+from ._code import Inner
 from ._compiled import Compiled, Owner
+from ._dynamo import copy_of
 from ._effects import names_of
 from ._offload import Offload, offload_of
 from ._partition import Settings, graph_name

@@ -110,14 +110,3 @@ class _Boxed(CodeGen):
         if names:
             lines.append(f"    {', '.join(names)}, = arguments")
         return "\n".join([*lines, "    arguments.clear()"])
-
-
-def copy_of(gm: fx.GraphModule) -> fx.GraphModule:
-    """A graph that a compiler may change, with the same parameters."""
-    graph = fx.Graph()
-    output = graph.graph_copy(gm.graph, {}, return_output_node=True)
-    assert isinstance(output, tuple)
-    graph.output(output[0]).meta = dict(output[1].meta)
-    same = fx.GraphModule(gm, graph)
-    same.meta = dict(gm.meta)
-    return same

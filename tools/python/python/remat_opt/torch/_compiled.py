@@ -12,8 +12,9 @@ from torch import fx
 
 from ._budget import parse
 from ._check import Gradients, Run, Trial
-from ._code import Half, Inner, copy_of, op_by_op
+from ._code import Half, Inner, op_by_op
 from ._divide import Option, Plannable
+from ._dynamo import communicates, copy_of, without_checkpoints
 from ._partition import Partitioner, Settings
 from ._peak import free_bytes, peak_above
 from ._report import Report, record
@@ -95,7 +96,7 @@ class Compiled:
             self.report.take_check(same)
             self._is_checked = True
         self._together = Together()
-        self._is_alone = self._together.is_alone or not _communicates(self._gm)
+        self._is_alone = self._together.is_alone or not communicates(self._gm)
         """Whether this process may run the graph as often as it likes."""
 
     @property
@@ -235,7 +236,7 @@ class Compiled:
         known = self._partitioner.candidates
         taken = self.report.baseline_bytes if known is None else self.report.external_bytes + known.op_by_op
         if taken < free_bytes(device):
-            return self._gm, "the model as it is"
+            return without_checkpoints(self._gm), "the model as it is"
         planned = Partitioner(replace(self._owner.settings, form="exact"), "aot_eager")
         self.report.notes.append("gradients were compared with the planned graph run op by op")
         return op_by_op(copy_of(self._gm), trial.inputs, planned), "the planned graph run op by op"
@@ -325,13 +326,6 @@ def _outcome(report: Report, why: str) -> str:
 
 def _without_backward(part: str | None) -> str:
     return f"{part}; this one has no backward" if part else "it has no backward"
-
-
-def _communicates(gm: fx.GraphModule) -> bool:
-    """Whether processes may wait for each other inside of a graph of Dynamo."""
-    graphs = [one.graph for one in gm.modules() if isinstance(one, fx.GraphModule)]
-    targets = (node.target for graph in graphs for node in graph.nodes)
-    return any(word in f"{getattr(one, '__module__', '')} {one}" for one in targets for word in ("c10d", "distributed"))
 
 
 def _device(inputs: Sequence[Any]) -> str:

@@ -25,6 +25,9 @@ _TARGETS = ((1.0, 0.6), (1.0, 0.35), (0.5, 1.0), (0.5, 0.5), (0.2, 1.0), (0.2, 0
 _ALL = 20_000
 """Up to how many choices all are tried."""
 
+Order = tuple[tuple[int, bool], ...]
+"""The halves of a step: the number of each graph, and whether it is the backward."""
+
 
 @dataclass(frozen=True)
 class Plannable:
@@ -37,6 +40,8 @@ class Plannable:
     """Positions of the inputs that stay where they are."""
     plan: Mapping[str, Any]
     """The one that runs."""
+    takes: Footprint
+    """What that takes."""
     folder: str | None = None
     """Where a CPU's second memory lies."""
 
@@ -56,7 +61,9 @@ class Plannable:
         """A plan with what it takes."""
         durations = {one["name"]: one["duration"] for one in self.graph.document["ops"]}
         runs = [one["node"] for one in plan["steps"] if one["op"] in ("compute", "recompute")]
-        takes = footprint(self.halves(plan), len(self.joint.cut.outputs), self.workspace)
+        takes = self.takes
+        if plan is not self.plan:
+            takes = footprint(self.halves(plan), len(self.joint.cut.outputs), self.workspace)
         duration = plan.get("duration", sum(durations[name] for name in runs))
         return Option(plan, takes, duration, len(runs) - len(durations))
 
@@ -100,6 +107,33 @@ class Moment:
             takes = choice[self.runs].takes
             found += takes.backward if self.is_backward else takes.forward
         return found
+
+
+def moments_of(
+    order: Order,
+    waiting: Sequence[Mapping[int, int]],
+    live: Sequence[int],
+    peaks: Sequence[int],
+    choice: Mapping[int, Option],
+) -> list[Moment]:
+    """The moments of a measured step.
+
+    Args:
+        order: Its halves.
+        waiting: For each half, the calls whose forward had run.
+        live: Bytes at the beginning, before the first half, after it, and so on.
+        peaks: Most bytes after each of these, up to the next one.
+        choice: The plans that ran.
+    """
+    found = []
+    for index, (graph, is_backward) in enumerate(order):
+        calls = {one: number for one, number in waiting[index].items() if number > 0}
+        shown = {one: tuple(choice[one].takes.shown) for one in calls}
+        saved = sum(number * choice[one].takes.saved for one, number in calls.items())
+        found.append(Moment(live[1 + 2 * index] - saved, calls, shown, graph, is_backward))
+        # What runs before the half.
+        found.append(Moment(peaks[2 * index] - saved, calls, shown))
+    return found
 
 
 def options(source: Plannable, search: Search) -> list[Option]:

@@ -18,6 +18,9 @@ _aten = torch.ops.aten
 _COLLECTIVES = frozenset({"_c10d_functional", "c10d_functional", "_c10d_functional_autograd", "c10d", "symm_mem"})
 """Namespaces whose ops communicate: every process of a group runs them once and in the same order."""
 
+_ASSERTIONS = frozenset({"aten::_assert_async", "aten::_assert_scalar", "aten::_assert_tensor_metadata"})
+"""Ops that hold values, sizes or types against what the model says of them."""
+
 _OWN = _COLLECTIVES | {
     *("aten", "prims", "prim", "inductor", "inductor_prims", "rngprims", "debugprims", "remat_opt"),
     *("quantized", "quantized_decomposed", "_quantized", "mkldnn", "mkldnn_prepacked", "mkl", "onednn", "xnnpack"),
@@ -87,6 +90,11 @@ def is_random(node: fx.Node) -> bool:
 def is_collective(node: fx.Node) -> bool:
     """Whether a node communicates with other processes."""
     return getattr(node.target, "namespace", None) in _COLLECTIVES
+
+
+def is_assertion(node: fx.Node) -> bool:
+    """Whether a node gives nothing and only raises where its arguments are not as they have to be."""
+    return isinstance(node.target, OpOverload) and node.target._schema.name in _ASSERTIONS
 
 
 def is_foreign(node: fx.Node) -> bool:

@@ -10,8 +10,8 @@ as one. The rules:
   split: what crosses the cut is what the forward saves.
 - Ops that draw random numbers or communicate run once, and in their order. So do ops of other packages, which may draw
   random numbers of their own, unless they are allowed to run again.
-- Ops that write in place run once. What reads the memory before never runs after them (anti-dependences), what reads
-  it afterwards never runs before.
+- Ops that write in place run once, as does the cut, where inputs are overwritten after the forward. What reads the
+  memory before never runs after them (anti-dependences), what reads it afterwards never runs before.
 - A training batch norm may run again when its running statistics were overwritten, since a second run does without
   them. Input, weight and bias it reads in every run.
 """
@@ -71,6 +71,8 @@ class Cut:
     """The placeholders that only the backward has."""
     pinned: Sequence[fx.Node] = ()
     """Further nodes that have to run in the forward."""
+    overwritten: Sequence[fx.Node] = ()
+    """Inputs that get another value between the two: what the forward returns for them."""
 
 
 @dataclass
@@ -141,7 +143,9 @@ class TrainingGraph:
         self._ids: dict[int, int] = {}
         self._makers: dict[int, fx.Node] = {}
         self._costs = costs
+        self._replaced = {key for one in (cut.overwritten if cut else ()) for key in self._storages.keys(one)}
         self._mutated = {key for node in graph.nodes for one in written(node) for key in self._storages.keys(one)}
+        self._mutated |= self._replaced
         kept = [one for one in (*outputs, *(cut.outputs if cut else ())) if isinstance(one, fx.Node)]
         self._kept = {key for one in kept for key in self._storages.keys(one)}
         self.document = empty_document(name)
@@ -217,7 +221,7 @@ class TrainingGraph:
             for node in calls:
                 if node in forward:
                     self._add_op(node, order, None)
-            cut_token = self._add_cut(self.cut)
+            cut_token = self._add_cut(self.cut, order)
             calls = [node for node in calls if node not in forward]
         for node in calls:
             self._add_op(node, order, cut_token)
@@ -228,13 +232,17 @@ class TrainingGraph:
         late = _dependents(self.graph, cut.tangents)
         pinned = [node for node in calls if node not in late and is_once(node)]
         overwritten = {key for node in pinned for one in written(node) for key in self._storages.keys(one)}
+        overwritten |= self._replaced
         for node in calls:
             if any(key in overwritten for one in node.all_input_nodes for key in self._storages.keys(one)):
                 if node not in late:
                     pinned.append(node)
-                elif not self._only_reads_later(node, pinned):
+                elif not self._only_reads_later(node, pinned) or self._reads_replaced(node):
                     raise UnsupportedGraph(node.name, "the backward reads memory that the forward has overwritten")
         return ancestors([*cut.outputs, *cut.pinned, *pinned])
+
+    def _reads_replaced(self, node: fx.Node) -> bool:
+        return any(key in self._replaced for one in node.all_input_nodes for key in self._storages.keys(one))
 
     def _only_reads_later(self, node: fx.Node, writers: Iterable[fx.Node]) -> bool:
         """Whether a node of the backward stands after every op that writes what it reads."""
@@ -245,10 +253,12 @@ class TrainingGraph:
             if any(key in mine for one in written(writer) for key in self._storages.keys(one))
         )
 
-    def _add_cut(self, cut: Cut) -> int:
+    def _add_cut(self, cut: Cut, order: _Order) -> int:
         op = len(self.document["ops"])
         reads = {t for one in cut.outputs if isinstance(one, fx.Node) for t in self._read(one) if self._is_made(t)}
         reads |= {t for t, tensor in enumerate(self.document["tensors"]) if tensor["name"].endswith("!")}
+        for key in sorted(self._replaced, key=self._ids.__getitem__):
+            self._before_write(key, op, reads, order)
         record: dict[str, Any] = {"name": CUT, "duration": 0, "reads": sorted(reads), "recomputable": False}
         self.document["ops"].append(record)
         record["defines"] = [
@@ -292,12 +302,16 @@ class TrainingGraph:
         for key in sorted(touched, key=self._ids.__getitem__):
             reads |= {order.writer[key]} if key in order.writer else set()
             if key in writes:
-                pairs = ({"before": before, "after": op} for before in order.readers.pop(key, ()))
-                self.document["anti_dependences"].extend(pairs)
-                reads |= set(order.first_reads.pop(key, ()))
+                self._before_write(key, op, reads, order)
             elif key not in first:
                 order.readers[key].append(op)
         return bool(first)
+
+    def _before_write(self, key: int, op: int, reads: set[int], order: _Order) -> None:
+        """Puts what reads memory before an op that overwrites it."""
+        pairs = ({"before": before, "after": op} for before in order.readers.pop(key, ()))
+        self.document["anti_dependences"].extend(pairs)
+        reads |= set(order.first_reads.pop(key, ()))
 
     def _done(self, node: fx.Node, op: int, order: _Order) -> int:
         token = self._add_token(node.name, op)

@@ -28,7 +28,7 @@ from .._files import Folder
 from . import _cache, _measure_child
 from ._gpu.devices import Gpu
 from ._gpu.dry_run import workspaces
-from ._effects import is_collective, is_getitem, results
+from ._effects import is_assertion, is_collective, is_getitem, results
 from ._graph import Cost
 from ._state import kept_random
 from ._storages import Storages, device_of, storage_bytes
@@ -64,7 +64,7 @@ class _Opaque(Exception):
 
 
 def measure(graph: fx.Graph) -> Costs:
-    """Measures the calls of a graph that do not only give views.
+    """Measures the calls of a graph that do more than give views or check something.
 
     Nothing of the graph runs in this process, except on CUDA. The process that measures holds the arguments and results
     of one op at a time.
@@ -82,7 +82,7 @@ def measure(graph: fx.Graph) -> Costs:
     for node in graph.nodes:
         if node.op != "call_function" or is_getitem(node):
             continue
-        if storages.is_view(node) and not node.target._schema.is_mutable:
+        if is_assertion(node) or (storages.is_view(node) and not node.target._schema.is_mutable):
             costs.by_node[node] = Cost()
             continue
         try:
@@ -208,7 +208,7 @@ def estimates(graph: fx.Graph, gpu: Gpu) -> Costs:
     for node in graph.nodes:
         if node.op != "call_function" or is_getitem(node):
             continue
-        if storages.is_view(node) and not node.target._schema.is_mutable:
+        if is_assertion(node) or (storages.is_view(node) and not node.target._schema.is_mutable):
             costs.by_node[node] = Cost()
             continue
         args, kwargs = _values(node)

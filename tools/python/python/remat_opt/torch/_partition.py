@@ -27,7 +27,7 @@ from ._effects import allow, is_getitem, is_random, names_of, refuse_unsupported
 from ._emit import emit, original
 from ._free import resolved
 from ._graph import TrainingGraph
-from ._live import Workspace
+from ._live import Workspace, footprint
 from ._measure import ASSUMED_RATE, Costs, channels_last_workspace, measure
 from ._moving import is_outside
 from ._offload import Offload
@@ -195,13 +195,16 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         plain = {node.name: cost.workspace for node, cost in costs.by_node.items() if cost.workspace}
         plan = self._plan(graph, report) if self.given is None else self.given[0]
         static = keywords.get("static_lifetime_input_indices")
-        self.plannable = Plannable(joint, graph, Workspace(plain, {}), static, plan, self.settings.folder)
         self.code = joint.key(), _cache.key_of(plan["steps"])
         emitted = emit(graph, plan, self.settings.folder)
         outputs = joint.outputs(emitted)
         saved = saved_nodes(emitted, outputs[len(joint.cut.outputs) :])
         report.saved_bytes = graph.bytes_of(one for one in saved if not is_outside(one.target))
-        return joint.extract(emitted, outputs, saved, keywords.get("static_lifetime_input_indices"))
+        halves = joint.extract(emitted, outputs, saved, static)
+        workspace = Workspace(plain, {})
+        takes = footprint(halves, len(joint.cut.outputs), workspace)
+        self.plannable = Plannable(joint, graph, workspace, static, plan, takes, self.settings.folder)
+        return halves
 
     def _choose(
         self,
@@ -260,9 +263,9 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         if not is_kept:
             report.notes.append(NOT_KEPT)
             _log.warning(
-                "graph %s: no plan keeps %s bytes, the lowest peak found is %d bytes",
+                "graph %s: no plan keeps %s, the lowest peak found is %d bytes",
                 report.graph,
-                self.budget.total or budget,
+                budget if self.budget.total is None else f"{self.budget.total} bytes",
                 report.promised_bytes,
             )
         return plan

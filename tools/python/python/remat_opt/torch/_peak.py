@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import os
 from collections.abc import Callable
@@ -34,6 +35,11 @@ def peak_above(run: Callable[[], object], device: str) -> int:
 def has_meter(device: str) -> bool:
     """Whether `peak_above` counts what libraries take inside of kernels, too."""
     return device != "cpu" or hasattr(ctypes.CDLL(None), "remat_heap_peak")
+
+
+def can_mark(device: str) -> bool:
+    """Whether `Marks` sees what PyTorch allocates."""
+    return has_meter(device) or _counts()
 
 
 def _meter(device: str) -> Cuda | Heap:
@@ -116,6 +122,7 @@ def _heap() -> int:
     return int(found.uordblks + found.hblkhd)
 
 
+@functools.cache
 def _counts() -> bool:
     """Whether `_heap` sees what PyTorch allocates."""
     if not hasattr(ctypes.CDLL(None), "mallinfo2"):

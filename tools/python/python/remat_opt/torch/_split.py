@@ -23,7 +23,7 @@ from . import _cache
 from ._effects import UnsupportedGraph, is_once, results, without_repetitions
 from ._emit import Emitted, drop_unused, emit
 from ._graph import Cut, TrainingGraph, ancestors
-from ._versions import call_known, dead_numbers, must_be_in_forward
+from ._versions import call_known, dead_numbers, must_be_in_forward, overwritten
 
 Halves = tuple[fx.GraphModule, fx.GraphModule]
 """The forward and the backward."""
@@ -74,7 +74,7 @@ class Joint:
         if not any(node in reached for node in tangents):
             raise UnsupportedGraph(None, "no gradient depends on what the forward gives: there is nothing to plan")
         pinned = [node for node in gm.graph.nodes if node.op == "call_function" and must_be_in_forward(node)]
-        self.cut = Cut(self.flat[:forward_outputs], tangents, pinned)
+        self.cut = Cut(self.flat[:forward_outputs], tangents, pinned, overwritten(gm.graph))
 
     def outputs(self, emitted: Emitted) -> list[Any]:
         """What the joint graph returns, as nodes of the new one: the forward's as they are at the cut."""

@@ -1,4 +1,5 @@
-"""Steps in which several graphs run, or one several times: they are measured, and their budget is divided.
+"""Steps in which several graphs run, or one several times, or one among code that takes much: they are measured, and
+their budget is divided.
 
 A step begins with the first forward after all that earlier ones saved was read. Which graphs run in it, and in which
 order, is seen as it happens; the next step of the same order is measured. Moments of it that no plan can change (gradients
@@ -19,26 +20,29 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from ._budget import objects_around
 from ._code import Half
-from ._divide import Moment, Option, Plannable, choose, duration, options, peak, refined
+from ._divide import Moment, Option, Order, Plannable, choose, duration, moments_of, options, peak, refined
 from ._free import resolved
 from ._partition import NOT_KEPT, Settings
-from ._peak import Marks
+from ._peak import Marks, can_mark
 from ._plans import longest_of
 from ._report import Report
+from ._together import processes
 
 _log = logging.getLogger("remat_opt")
 
 PART = "a part of a step: the budget is divided when all of the step was seen"
 """The note of a graph until then."""
+AROUND = "what runs around the graph takes more than was promised for it alone: the step was planned again with that"
+"""The note of a graph that is the only one of its step, with results that a loss outside of it keeps, for instance."""
 _ROUNDS = 3
 """How often the budget of one order of graphs is divided: what runs between graphs may take other bytes after a change."""
+_NOISE = 1 << 20
+"""Bytes by which the C library's count of the heap may differ from what a step takes: small blocks that it keeps for later
+are among what is taken."""
 _ORDERS = 8
 """Orders of graphs that are measured."""
 _MOST = 2000
 """Halves after which a step is taken for ended."""
-
-Order = tuple[tuple[int, bool], ...]
-"""The halves of a step: the number of each graph, and whether it is the backward."""
 
 
 class Graph(Protocol):
@@ -98,6 +102,8 @@ class Steps:
         """For each half, the calls that had run their forward and not their backward."""
         self._external: dict[int, int] = {}
         self._known: dict[Order, _Known] = {}
+        self._kept: set[Order] = set()
+        """Steps of one graph around which nothing takes more than was promised."""
         self._marks: Marks | None = None
         self._measured: Marks | None = None
         self._is_disturbed = False
@@ -179,25 +185,41 @@ class Steps:
         self._order, self._waiting, self._external, self._calls = [], [], {}, []
         self._is_disturbed, self._measured, self._marks = False, None, None
         try:
-            if not self._is_several(order):
+            if not self._is_watched(order):
                 return
             if measured is not None and not disturbed:
                 self._note(order, waiting, sum(external.values()), measured)
             known = self._known.get(order)
-            if (known is None and len(self._known) < _ORDERS) or (known is not None and not known.is_settled):
+            is_new = known is None and order not in self._kept and len(self._known) < _ORDERS
+            if is_new or (known is not None and not known.is_settled):
                 self._marks = Marks(self._device())
         except Exception as error:  # Training goes on whatever fails here.
             if self._settings.strict:
                 raise
             self._is_paused = True
-            _log.warning("the budget of a step of %d graphs is not divided: %s", len(self._graphs), error)
+            _log.warning("the budget of a step is not divided: %s", error)
 
-    def _is_several(self, order: Order) -> bool:
-        """Whether more than one graph runs in a step, or one several times, and all have plans."""
-        graphs = {graph for graph, _ in order}
-        if any(self._graphs[graph].plannable is None or self._graphs[graph].report.fallback for graph in graphs):
+    def _is_watched(self, order: Order) -> bool:
+        """Whether all graphs of a step have plans, and something else may lie beside what they take: other graphs, or
+        what runs around the only one, where that is seen."""
+        if processes() > 1 or any(self._graphs[graph].plannable is None for graph, _ in order):
             return False
-        return sum(not is_backward for _, is_backward in order) > 1
+        if len(order) > 2:
+            return sum(not is_backward for _, is_backward in order) > 1
+        return len({graph for graph, _ in order}) == 1 and (not self._is_whole(order) or can_mark(self._device()))
+
+    def _is_whole(self, order: Order) -> bool:
+        """Whether a step is one graph with a promise of its own."""
+        return len(order) == 2 and order not in self._known and self._graphs[order[0][0]].report.promised_bytes is not None
+
+    def _keeps(self, order: Order, waiting: Sequence[Counter[int]], marks: Marks) -> bool:
+        """Whether a measured step of one graph keeps its promise with what runs around it."""
+        graph = self._graphs[order[0][0]]
+        assert graph.plannable is not None and graph.report.promised_bytes is not None
+        choice = {order[0][0]: graph.plannable.option(graph.plannable.plan)}
+        most = peak(moments_of(order, waiting, *marks.found(), choice), choice)
+        noise = 0 if marks.has_peaks else _NOISE
+        return most <= graph.report.promised_bytes - graph.report.external_bytes + noise
 
     def _device(self) -> str:
         places = (one.plannable.graph.device for one in self._graphs if one.plannable is not None)
@@ -207,6 +229,11 @@ class Steps:
         self, order: Order, waiting: Sequence[Counter[int]], external: int, marks: Marks
     ) -> None:
         """Takes in a measured step, and divides the budget anew."""
+        if self._is_whole(order):
+            if self._keeps(order, waiting, marks):
+                self._kept.add(order)
+                return
+            self._graphs[order[0][0]].report.notes.append(AROUND)
         for graph, _ in order:
             if graph not in self._menus:
                 plannable = self._graphs[graph].plannable
@@ -217,7 +244,7 @@ class Steps:
         calls = Counter(graph for graph, is_backward in order if not is_backward)
         live, peaks = marks.found()
         most = max(peaks) if marks.has_peaks else None
-        known = _Known(_moments(order, waiting, live, peaks, self._choice), external, calls, most)
+        known = _Known(moments_of(order, waiting, live, peaks, self._choice), external, calls, most)
         known.rounds = 1 if before is None else before.rounds + 1
         self._known[order] = known
         moments = [moment for one in self._known.values() for moment in one.moments]
@@ -294,37 +321,10 @@ class Steps:
                 report.notes.append(missed)
         self._missed = missed
         if 0 < limit < most and self._settled():
-            _log.warning("a step of %d graphs takes %d bytes, not %d", len(self._menus), external + most, external + limit)
+            _log.warning("a step takes %d bytes, not %d", external + most, external + limit)
 
     def _settled(self) -> bool:
         return all(one.is_settled for one in self._known.values())
-
-
-def _moments(
-    order: Order,
-    waiting: Sequence[Counter[int]],
-    live: Sequence[int],
-    peaks: Sequence[int],
-    choice: dict[int, Option],
-) -> list[Moment]:
-    """The moments of a measured step.
-
-    Args:
-        order: Its halves.
-        waiting: For each half, the calls whose forward had run.
-        live: Bytes at the beginning, before the first half, after it, and so on.
-        peaks: Most bytes after each of these, up to the next one.
-        choice: The plans that ran.
-    """
-    found = []
-    for index, (graph, is_backward) in enumerate(order):
-        calls = {one: number for one, number in waiting[index].items() if number > 0}
-        shown = {one: tuple(choice[one].takes.shown) for one in calls}
-        saved = sum(number * choice[one].takes.saved for one, number in calls.items())
-        found.append(Moment(live[1 + 2 * index] - saved, calls, shown, graph, is_backward))
-        # What runs before the half.
-        found.append(Moment(peaks[2 * index] - saved, calls, shown))
-    return found
 
 
 def _tensors(values: Sequence[Any]) -> list[torch.Tensor]:

@@ -120,3 +120,12 @@ def is_resumed() -> bool:
             return str(translator.f_code.co_name).startswith("torch_dynamo_resume_in")
         frame = frame.f_back  # type: ignore[assignment]
     return False
+
+
+def overwritten(graph: fx.Graph) -> list[fx.Node]:
+    """The inputs of a joint graph that the caller overwrites with results of the forward, where the version says which
+    (2.9 and later)."""
+    output = next(iter(graph.find_nodes(op="output")))
+    changes = [getattr(one, "mutated_input", None) for one in output.meta.get("desc", ())]
+    inputs = {one.meta["desc"]: one for one in graph.find_nodes(op="placeholder") if "desc" in one.meta}
+    return [inputs[one] for one in changes if one in inputs]
