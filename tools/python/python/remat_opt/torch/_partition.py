@@ -34,10 +34,10 @@ from ._offload import Offload
 from ._peak import free_bytes, has_meter
 from ._plans import Search, longest_of, plan_within
 from ._report import Report, record
-from ._split import Halves, Joint, Split, clean, remove_tags, saved_nodes, stock_halves
+from ._split import Halves, Joint, Split, clean, remove_tags, saved_nodes, shares_memory, stock_halves
 from ._storages import storage_bytes
 from ._transfers import taken_by
-from ._versions import PartitionerBase
+from ._versions import PartitionerBase, keep_saved
 
 _log = logging.getLogger("remat_opt")
 
@@ -247,6 +247,8 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         given = pytree.arg_tree_leaves(*next(iter(halves[0].graph.find_nodes(op="output"))).args)
         saved = [one for one in given[len(joint.cut.outputs) :] if isinstance(one, fx.Node)]
         report.saved_bytes = graph.bytes_of(saved)
+        if self.settings.is_owned and shares_memory(halves[0], saved):
+            keep_saved()
         return halves
 
     def _plan(self, graph: TrainingGraph, report: Report) -> Plan:

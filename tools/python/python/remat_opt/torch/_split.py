@@ -23,6 +23,7 @@ from . import _cache
 from ._effects import UnsupportedGraph, is_once, results, without_repetitions
 from ._emit import Emitted, drop_unused, emit
 from ._graph import Cut, TrainingGraph, ancestors
+from ._storages import Storages
 from ._versions import call_known, dead_numbers, must_be_in_forward, overwritten
 
 Halves = tuple[fx.GraphModule, fx.GraphModule]
@@ -187,6 +188,13 @@ def saved_names(joint: Joint, halves: Halves) -> tuple[str, ...]:
     """What the forward saves besides inputs, by the inputs of the backward."""
     given = {node.name for node in joint.gm.graph.find_nodes(op="placeholder")}
     return tuple(sorted(node.name for node in halves[1].graph.find_nodes(op="placeholder") if node.name not in given))
+
+
+def shares_memory(forward: fx.GraphModule, saved: Iterable[fx.Node]) -> bool:
+    """Whether two of the values that a forward saves are views of the same memory."""
+    storages = Storages(forward.graph)
+    keys = [storages.key(value) for node in dict.fromkeys(saved) for _, value in results(node)]
+    return len(set(keys)) < len(keys)
 
 
 def remove_tags(graph: fx.Graph) -> None:

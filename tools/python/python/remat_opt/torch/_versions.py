@@ -11,6 +11,7 @@ from unittest import mock
 
 import torch
 from torch import fx
+from torch._functorch import config as functorch_config
 from torch._functorch import partitioners as stock
 from torch._guards import TracingContext, tracing
 from torch._subclasses.fake_tensor import FakeTensor
@@ -23,6 +24,10 @@ except ImportError:
 
     class PartitionerBase:  # type: ignore[no-redef]
         """Stands for `CustomPartitionerFn`, which earlier versions do not have."""
+
+
+_DONATED = "donated_buffer"
+"""The setting of PyTorch by which Inductor writes over saved tensors."""
 
 
 def has_partitioner_hook() -> bool:
@@ -39,7 +44,10 @@ def inductor_partitions_with(partitioner: Any) -> Iterator[dict[str, Any]]:
         takes the place of the one that `compile_fx` calls.
     """
     # A graph that comes from this cache would not pass the partitioner, and no report could be made.
-    with torch._functorch.config.patch(enable_autograd_cache=False):
+    own: dict[str, Any] = {"enable_autograd_cache": False}
+    if hasattr(functorch_config, _DONATED):
+        own[_DONATED] = getattr(functorch_config, _DONATED)  # `keep_saved` may change it until the end.
+    with functorch_config.patch(own):
         if has_partitioner_hook():
             yield {"custom_partitioner_fn": partitioner}
             return
@@ -47,6 +55,14 @@ def inductor_partitions_with(partitioner: Any) -> Iterator[dict[str, Any]]:
 
         with mock.patch.object(compile_fx, "min_cut_rematerialization_partition", partitioner):
             yield {}
+
+
+def keep_saved() -> None:
+    """Within `inductor_partitions_with`: the backward writes over no saved tensor. By itself Inductor may, after the last
+    time that a saved tensor is read, although another one that is read later lies in the same memory: gradients are
+    wrong then."""
+    if hasattr(functorch_config, _DONATED):
+        setattr(functorch_config, _DONATED, False)
 
 
 @contextlib.contextmanager
