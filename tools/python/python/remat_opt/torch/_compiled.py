@@ -286,8 +286,8 @@ class Compiled:
 
     def _measure(self, trial: Trial, run: Run, report: Report) -> int:
         """The peak of a step after the first one, above parameters and inputs."""
-        trial.step(run)
         with trial.prepared(run) as step:
+            step()
             peak = peak_above(step, _device(trial.inputs))
         report.measured_bytes = report.external_bytes + peak
         return peak
