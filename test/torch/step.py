@@ -69,17 +69,18 @@ def peaks_of(run, model, steps):
     return [list(one) for one in zip(*found)]
 
 
-def peak_of(run):
-    """The peak in bytes above what is there before, the seconds of processor time, and the result. What optimizers take
-    while they update does not count."""
+def peak_of(run, counts_updates=True):
+    """The peak in bytes above what is there before, the seconds of processor time, and the result; what optimizers take
+    while they update may be left out."""
     from remat_opt.torch._measure_child import Heap
     from torch.optim import optimizer
 
-    heap, peaks = Heap(), []
-    hooks = [
-        optimizer.register_optimizer_step_pre_hook(lambda *_: peaks.append(heap.peak())),
-        optimizer.register_optimizer_step_post_hook(lambda *_: heap.reset()),
-    ]
+    heap, peaks, hooks = Heap(), [], []
+    if not counts_updates:
+        hooks = [
+            optimizer.register_optimizer_step_pre_hook(lambda *_: peaks.append(heap.peak())),
+            optimizer.register_optimizer_step_post_hook(lambda *_: heap.reset()),
+        ]
     gc.collect()
     before = heap.live()
     heap.reset()

@@ -12,7 +12,7 @@ import torch
 from models import SEARCH
 from need import NIGHTLY
 from remat_opt import UsageError
-from remat_opt.torch import _backend, _code, _compiled, _dynamo, _measure, _partition
+from remat_opt.torch import _backend, _code, _compiled, _measure, _partition
 from step import gradients, measure
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -129,11 +129,14 @@ def test_random_numbers_of_checkpointed_parts_are_those_of_the_model():
     assert report.gradients == "same bits" and not any("not those of the model" in one for one in report.notes)
 
 
-def test_random_numbers_of_checkpointed_parts_are_known_before_the_check():
-    graphs = []
-    torch.compile(Checkpointed(), backend=lambda gm, _: (graphs.append(gm), gm)[1])(torch.randn(8, 32))
-    torch.compile(models.Chain(1), backend=lambda gm, _: (graphs.append(gm), gm)[1])(torch.randn(8, 32))
-    assert [_dynamo.draws(one) for one in graphs] == [True, False]
+@pytest.mark.parametrize(("model", "draws"), [(Checkpointed(), True), (models.Chain(1), False)])
+def test_random_numbers_of_checkpointed_parts_are_known_before_the_check(monkeypatch, model, draws):
+    made = []
+    first = _compiled.Partitioner
+    monkeypatch.setattr(_compiled, "Partitioner", lambda *args, **more: made.append(first(*args, **more)) or made[-1])
+    backend = remat_opt.torch.backend("min", "aot_eager", strict=True, check=False, **SEARCH)
+    torch.compile(model, backend=backend)(torch.randn(8, 32)).backward()
+    assert [one.draws for one in made] == [draws]
 
 
 def test_a_budget_that_nothing_keeps_gives_the_lowest_peak_and_says_so(caplog):
