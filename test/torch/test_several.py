@@ -1,5 +1,7 @@
 """Several graphs in one step share one budget."""
 
+from collections import Counter
+
 import pytest
 import remat_opt.torch
 import torch
@@ -121,3 +123,41 @@ def test_steps_without_an_end_and_graphs_without_a_plan_leave_nothing_behind():
     for _ in range(3):
         run(torch.randn(64, 32)).backward()
     assert len(steps._order) <= 6 and not steps._calls and len(steps._external) < 20
+
+
+class Seen:
+    """Marks of a step of one graph."""
+
+    def __init__(self, peaks, has_peaks=True):
+        self.peaks, self.has_peaks = peaks, has_peaks
+
+    def found(self):
+        return [0, 300, 800, 900, 100], self.peaks
+
+
+def test_a_step_of_one_graph_is_held_against_what_was_measured_and_not_against_a_sum_of_predictions():
+    torch.manual_seed(0)
+    backend = remat_opt.torch.backend("60%", "aot_eager", **SEARCH)
+    torch.compile(Chain(2), backend=backend)(torch.randn(64, 32)).backward()
+    steps, (report,) = backend._owner.steps, backend.reports
+    promised = report.promised_bytes - report.external_bytes
+    order, waiting = ((0, False), (0, True)), [Counter(), Counter({0: 1})]
+    assert steps._keeps(order, waiting, Seen([0, 10, 20, promised]))
+    assert not steps._keeps(order, waiting, Seen([0, 10, 20, promised + 1]))
+    # Without peaks there is a sum, and noise in it.
+    assert steps._keeps(order, waiting, Seen([0, 10, 20, 0], False))
+    assert not steps._keeps(order, waiting, Seen([0, 10, promised + (2 << 20), 0], False))
+
+
+def test_the_plan_that_runs_is_among_those_that_are_chosen_from():
+    torch.manual_seed(0)
+    model, x = Broken(4), torch.randn(256, 32)
+    backend = remat_opt.torch.backend("min", "aot_eager", **SEARCH)
+    run = torch.compile(model, backend=backend)
+    plans = []
+    for _ in range(3):
+        run(x).backward()
+        plans = plans or [one.plannable.plan for one in backend._owner.steps._graphs]
+        model.zero_grad(set_to_none=True)
+    menus = backend._owner.steps._menus
+    assert menus and all(any(one.plan is plans[graph] for one in menu) for graph, menu in menus.items())
