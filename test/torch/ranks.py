@@ -1,4 +1,4 @@
-"""Cases of planned training in two processes, which a test starts: `python ranks.py RANK FILE` prints JSON."""
+"""Cases of planned training in two processes, which a test starts: `python ranks.py --child RANK FILE` prints JSON."""
 
 import copy
 import json
@@ -143,4 +143,4 @@ def main(rank, file):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])
+    main(int(sys.argv[2]), sys.argv[3])

@@ -63,7 +63,13 @@ def _outside(compile, model, x):
     return lambda: torch.log_softmax(run(x) @ wide, 1).square().mean().backward()
 
 
-CASES = {"breaks": _breaks, "pair": _pair, "pipeline": _pipeline, "outside": _outside}
+def _before(compile, model, x):
+    """One graph; what is before it has a large gradient, which comes after the backward of the graph."""
+    run, tokens = compile(model.layers), x[:, 0].long() + 5
+    return lambda: run(model.table(tokens)).square().mean().backward()
+
+
+CASES = {"breaks": _breaks, "pair": _pair, "pipeline": _pipeline, "outside": _outside, "before": _before}
 
 
 def make(case):
@@ -73,8 +79,10 @@ def make(case):
 
     torch.manual_seed(0)
     x = torch.randn(4096, 32)
-    if case in ("pair", "outside"):
+    if case in ("pair", "outside", "before"):
         model = nn.Module()
+        if case == "before":
+            model.table = nn.Embedding(60_000, 32)
         model.layers = nn.Sequential(*(nn.Sequential(nn.Linear(32, 32), nn.GELU()) for _ in range(6)))
         return model, x
     return (Broken(4) if case == "breaks" else models.Chain()), x

@@ -60,6 +60,32 @@ def metered(program, order, **variables):
     return json.loads(run.stdout.splitlines()[-1])
 
 
+def in_two_processes(program, *arguments, **variables):
+    """What a program prints as JSON objects in two processes with one thread each: for each key a list of both values.
+
+    Args:
+        program: It is run with `--child`, its rank, and the file of a store to meet at, before other arguments.
+        variables: In its environment.
+    """
+    path = [str(pathlib.Path(__file__).parent), *(one for one in sys.path if one)]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1"} | variables
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with tempfile.TemporaryDirectory() as folder:
+        store = os.path.join(folder, "store")
+        commands = [[sys.executable, program, "--child", str(rank), store, *arguments] for rank in range(2)]
+        runs = [subprocess.Popen(command, env=env, **pipes) for command in commands]
+        try:
+            outputs = [run.communicate(timeout=500) for run in runs]
+        finally:
+            for run in runs:
+                run.kill()
+    for run, (_, errors) in zip(runs, outputs):
+        if run.returncode != 0:
+            raise RuntimeError(f"{program}: {errors[-3000:]}")
+    both = [json.loads(output.splitlines()[-1]) for output, _ in outputs]
+    return {name: [one[name] for one in both] for name in both[0]}
+
+
 def peaks_of(run, model, steps):
     """Peaks of steps of a model above what is there before each, in bytes, and their seconds of processor time."""
     found = []

@@ -1,35 +1,18 @@
 """Processes that train together use plans together, or none of them does."""
 
-import json
-import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
+import step
 import torch
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="PyTorch has no processes here")
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def found():
     """What two processes found in the cases of `ranks.py`, by name."""
-    file = tmp_path_factory.mktemp("ranks") / "store"
-    path = [str(pathlib.Path(__file__).parent), *(one for one in sys.path if one)]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(pathlib.Path(__file__).with_name("ranks.py"))]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    runs = [subprocess.Popen([*command, str(rank), str(file)], env=env, **pipes) for rank in range(2)]
-    try:
-        outputs = [run.communicate(timeout=280) for run in runs]
-    finally:
-        for run in runs:
-            run.kill()
-    for run, (_, errors) in zip(runs, outputs):
-        assert run.returncode == 0, errors[-3000:]
-    both = [json.loads(output.splitlines()[-1]) for output, _ in outputs]
-    return {name: [one[name] for one in both] for name in both[0]}
+    return step.in_two_processes(str(pathlib.Path(__file__).with_name("ranks.py")))
 
 
 @pytest.mark.parametrize("case", ["whole", "compiled", "collective"])

@@ -178,7 +178,7 @@ class Backend:
         if not _trains(example_inputs):
             return owner.inner.compile(gm, example_inputs)
         part = reason = _cut(gm)
-        if reason is not None and not owner.divides:
+        if reason is not None and not owner.divides(gm):
             return _unplanned(owner, gm, example_inputs, reason)
         if not any(is_dynamic(one) for one in example_inputs):
             return Compiled(owner, gm, example_inputs, part)

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import is_fake
 
 from ._budget import parse
 from ._check import Gradients, Run, Trial
@@ -50,10 +51,10 @@ class Owner:
     def __post_init__(self) -> None:
         self.steps = Steps(self.settings)
 
-    @property
-    def divides(self) -> bool:
-        """Whether several graphs of a step can share the budget."""
-        return self.inner.name == "aot_eager" and processes() < 2
+    def divides(self, gm: fx.GraphModule) -> bool:
+        """Whether a graph of Dynamo can share the budget with others of its step. One in which processes wait for each other
+        cannot: they would have to plan it again in the same step."""
+        return self.inner.name == "aot_eager" and (processes() < 2 or not communicates(gm))
 
 
 class Compiled:
@@ -98,11 +99,15 @@ class Compiled:
         self._together = Together()
         self._is_alone = self._together.is_alone or not communicates(self._gm)
         """Whether this process may run the graph as often as it likes."""
+        self._is_agreed = self._together.is_alone or not owner.is_checked or self._partitioner.last is None
+        """Whether processes need not decide any more whether they use the first plan. Later ones of a graph in which nobody
+        waits for others are for each process to decide."""
 
     @property
     def plannable(self) -> Plannable | None:
-        """What the graph can be planned by again; `None` where it runs without a plan, or behind Inductor."""
-        return None if self.report.fallback is not None else self._partitioner.plannable
+        """What the graph can be planned by again; `None` where it runs without a plan, behind Inductor, or where processes
+        wait for each other inside of it."""
+        return self._partitioner.plannable if self._is_alone and self.report.fallback is None else None
 
     def take(self, option: Option) -> None:
         """Runs another plan from the next call on."""
@@ -112,7 +117,7 @@ class Compiled:
         """Has the steps of the backend see a half."""
 
         def run(arguments: list[Any]) -> Any:
-            if (plannable := self._partitioner.plannable) is None:
+            if (plannable := self.plannable) is None:
                 return half(arguments)
             outputs = len(plannable.joint.cut.outputs)
             return self._owner.steps.run(self._number, is_backward, outputs, half, arguments)
@@ -127,18 +132,22 @@ class Compiled:
         self._is_checked = False
 
     def __call__(self, *inputs: Any) -> Any:
+        if self.report.calls == 0 and any(is_fake(one) for one in inputs):
+            return self._run(*inputs)  # Dynamo asks for shapes where it cuts a graph into parts.
         if torch.is_grad_enabled():
             self._owner.steps.before(self._number, inputs)
             option, self._next_plan = self._next_plan, None
             if option is not None and self.report.fallback is None:
                 self._replan(inputs, option)
-        if not self._is_checked and torch.is_grad_enabled():
-            self._is_checked = True
-            with self._owner.steps.paused():
-                if self._owner.is_checked and not self._together.is_alone and self._partitioner.last is not None:
-                    self._try_together(inputs)
-                elif self.report.fallback is None:
-                    self._try(inputs)
+        if torch.is_grad_enabled() and not (self._is_checked and self._is_agreed):
+            try:
+                with self._owner.steps.paused():
+                    if not self._is_agreed:
+                        self._try_together(inputs)
+                    elif self.report.fallback is None:
+                        self._try(inputs)
+            finally:
+                self._is_checked = self._is_agreed = True
         self.report.calls += 1
         return self._run(*inputs)
 
@@ -168,7 +177,9 @@ class Compiled:
         for part in (self._try, self._measure_once):
             if reason is None:
                 try:
-                    part(inputs)
+                    # Of what this process has checked before, others may have another plan.
+                    if not self._is_checked:
+                        part(inputs)
                 except Exception as error:
                     self.report.fallback = self.report.fallback or f"{type(error).__name__}: {error}"
                 reason = self._together.reason(self.report.fallback)

@@ -115,25 +115,30 @@ def moments_of(
     live: Sequence[int],
     peaks: Sequence[int],
     choice: Mapping[int, Option],
+    sums: int = 0,
 ) -> list[Moment]:
     """The moments of a measured step.
 
     Args:
         order: Its halves.
         waiting: For each half, the calls whose forward had run.
-        live: Bytes at the beginning, before the first half, after it, and so on.
+        live: Bytes at the beginning, before the first half, after it, and so on, and at the end.
         peaks: Most bytes after each of these, up to the next one.
         choice: The plans that ran.
+        sums: Bytes that sums over processes may take at any time after the first backward, seen or not.
     """
     found = []
+    hidden = 0
     for index, (graph, is_backward) in enumerate(order):
         calls = {one: number for one, number in waiting[index].items() if number > 0}
         shown = {one: tuple(choice[one].takes.shown) for one in calls}
         saved = sum(number * choice[one].takes.saved for one, number in calls.items())
-        found.append(Moment(live[1 + 2 * index] - saved, calls, shown, graph, is_backward))
+        found.append(Moment(live[1 + 2 * index] - saved + hidden, calls, shown, graph, is_backward))
         # What runs before the half.
-        found.append(Moment(peaks[2 * index] - saved, calls, shown))
-    return found
+        found.append(Moment(peaks[2 * index] - saved + hidden, calls, shown))
+        hidden = sums if is_backward else hidden
+    # What runs after the last one.
+    return [*found, *(Moment(one + hidden, {}, {}) for one in peaks[2 * len(order) :])]
 
 
 def options(source: Plannable, search: Search) -> list[Option]:

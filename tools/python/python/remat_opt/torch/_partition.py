@@ -38,6 +38,7 @@ from ._split import Halves, Joint, Split, clean, remove_tags, saved_nodes, share
 from ._storages import storage_bytes
 from ._transfers import taken_by
 from ._versions import PartitionerBase, keep_saved
+from ._wrappers import bucket_bytes
 
 _log = logging.getLogger("remat_opt")
 
@@ -182,6 +183,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         if self.settings.form == "split":
             workspace, rate = _fit_to_inductor(costs, gm.graph)
         graph = TrainingGraph(gm.graph, joint.backward, costs.by_node, cut=joint.cut, name="torch")
+        graph.external_bytes += bucket_bytes()
         gradients = graph.bytes_of(one for one in joint.backward if isinstance(one, fx.Node))
         self.budget = resolved(self.settings.budget, graph.device, graph.external_bytes, gradients)
         if self.given is None:

@@ -13,7 +13,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -26,7 +26,7 @@ from ._partition import NOT_KEPT, Settings
 from ._peak import Marks, can_mark
 from ._plans import longest_of
 from ._report import Report
-from ._together import processes
+from ._wrappers import after_backward, bucket_bytes, sum_bytes
 
 _log = logging.getLogger("remat_opt")
 
@@ -39,8 +39,10 @@ _ROUNDS = 3
 _NOISE = 1 << 20
 """Bytes by which the C library's count of the heap may differ from what a step takes: small blocks that it keeps for later
 are among what is taken."""
-_ORDERS = 8
-"""Orders of graphs that are measured."""
+_KINDS = 8
+"""Kinds of steps that are measured."""
+_PATIENCE = 100
+"""Steps for which a kind of them is waited for, to be measured, after it was seen."""
 _MOST = 2000
 """Halves after which a step is taken for ended."""
 
@@ -57,6 +59,21 @@ class Graph(Protocol):
 
     def take(self, option: Option) -> None:
         """Runs a plan from its next call on."""
+
+
+class _Kind(NamedTuple):
+    """What steps are told apart by."""
+
+    order: Order
+    sums: int | None
+    """Bytes that it takes to add up its gradients over processes; `None` where they are not."""
+    gradients: int
+    """Bytes of gradients of its parameters that are there when it begins."""
+
+    def found(self, marks: Marks) -> tuple[list[int], list[int]]:
+        """What `Marks.found` gives, above parameters and what the step is given."""
+        live, peaks = ([one + self.gradients for one in values] for values in marks.found())
+        return live, peaks
 
 
 @dataclass
@@ -101,9 +118,17 @@ class Steps:
         self._waiting: list[Counter[int]] = []
         """For each half, the calls that had run their forward and not their backward."""
         self._external: dict[int, int] = {}
-        self._known: dict[Order, _Known] = {}
-        self._kept: set[Order] = set()
+        self._buckets = 0
+        """Bytes of gradients that `DistributedDataParallel` holds around the step."""
+        self._sums: int | None = None
+        """Bytes that it takes to add them up with those of other processes; `None` where it does not."""
+        self._gradients: dict[int, int] = {}
+        """Bytes of gradients that were there when the step began."""
+        self._known: dict[_Kind, _Known] = {}
+        self._kept: set[_Kind] = set()
         """Steps of one graph around which nothing takes more than was promised."""
+        self._wanted: dict[_Kind, int] = {}
+        """Steps that are to be measured, and for how many steps they are still waited for."""
         self._marks: Marks | None = None
         self._measured: Marks | None = None
         self._is_disturbed = False
@@ -134,11 +159,15 @@ class Steps:
         has_ended = self._order and self._order[-1][1] and not any(one.saved for one in self._calls)
         if has_ended or len(self._order) > _MOST:
             self._end()
+        if not self._order:
+            self._buckets, self._sums = bucket_bytes(), sum_bytes()
         for one in _tensors(inputs):
             # What an earlier graph or the code between has made is no parameter, and counts as held.
             if not self._order or _stays(one):
                 storage = one.untyped_storage()
                 self._external[storage.data_ptr()] = storage.nbytes()
+        if not any(is_backward for _, is_backward in self._order):
+            self._gradients |= _gradients(inputs, self._buckets > 0)
 
     def run(self, number: int, is_backward: bool, outputs: int, half: Half, arguments: list[Any]) -> Any:
         """Runs a half of a graph.
@@ -170,28 +199,38 @@ class Steps:
             self._marks.mark()
 
     def _finish(self, number: int) -> None:
-        """Takes the last call of a graph from those that wait. After the last one of all nothing is measured any more:
-        nobody knows when the next step comes."""
+        """Takes the last call of a graph from those that wait. After the last one of all, what autograd still does counts
+        (gradients of other modules, sums over processes), and then nothing: nobody knows when the next step comes."""
         waiting = [place for place, one in enumerate(self._calls) if one.graph == number]
         if waiting:
             del self._calls[waiting[-1]]
-        if not self._calls and self._marks is not None:
-            self._measured, self._marks = self._marks, None
+        if not self._calls and (marks := self._marks) is not None:
+            after_backward(lambda: self._measure(marks))
+
+    def _measure(self, marks: Marks) -> None:
+        """Ends the measurement of a step, unless another one has begun."""
+        if self._marks is marks:
+            marks.mark()
+            self._measured, self._marks = marks, None
 
     def _end(self) -> None:
         """Ends a step; the next one may be measured."""
-        order, waiting, external = tuple(self._order), self._waiting, self._external
+        kind, waiting = _Kind(tuple(self._order), self._sums, sum(self._gradients.values())), self._waiting
+        external = self._buckets + sum(self._external.values())
         disturbed, measured = self._is_disturbed, self._measured
-        self._order, self._waiting, self._external, self._calls = [], [], {}, []
+        self._order, self._waiting, self._external, self._gradients, self._calls = [], [], {}, {}, []
         self._is_disturbed, self._measured, self._marks = False, None, None
         try:
-            if not self._is_watched(order):
-                return
-            if measured is not None and not disturbed:
-                self._note(order, waiting, sum(external.values()), measured)
-            known = self._known.get(order)
-            is_new = known is None and order not in self._kept and len(self._known) < _ORDERS
-            if is_new or (known is not None and not known.is_settled):
+            if self._is_watched(kind):
+                if measured is not None and not disturbed and kind in self._wanted:
+                    self._note(kind, waiting, external, measured)
+                if self._is_open(kind):
+                    self._wanted[kind] = _PATIENCE
+                else:
+                    self._wanted.pop(kind, None)
+            # Kinds of steps may alternate: the next one need not be of this kind.
+            self._wanted = {one: left - 1 for one, left in self._wanted.items() if left > 0}
+            if self._wanted:
                 self._marks = Marks(self._device())
         except Exception as error:  # Training goes on whatever fails here.
             if self._settings.strict:
@@ -199,30 +238,39 @@ class Steps:
             self._is_paused = True
             _log.warning("the budget of a step is not divided: %s", error)
 
-    def _is_watched(self, order: Order) -> bool:
+    def _is_open(self, kind: _Kind) -> bool:
+        """Whether more is to be measured of a kind of steps."""
+        if (known := self._known.get(kind)) is not None:
+            return not known.is_settled
+        return kind not in self._kept and (kind in self._wanted or len(self._known) + len(self._wanted) < _KINDS)
+
+    def _is_watched(self, kind: _Kind) -> bool:
         """Whether all graphs of a step have plans, and something else may lie beside what they take: other graphs, or
         what runs around the only one, where that is seen."""
-        if processes() > 1 or any(self._graphs[graph].plannable is None for graph, _ in order):
+        order = kind.order
+        if any(self._graphs[graph].plannable is None for graph, _ in order):
             return False
         if len(order) > 2:
             return sum(not is_backward for _, is_backward in order) > 1
-        return len({graph for graph, _ in order}) == 1 and (not self._is_whole(order) or can_mark(self._device()))
+        return len({graph for graph, _ in order}) == 1 and (not self._is_whole(kind) or can_mark(self._device()))
 
-    def _is_whole(self, order: Order) -> bool:
+    def _is_whole(self, kind: _Kind) -> bool:
         """Whether a step is one graph with a promise of its own."""
-        return len(order) == 2 and order not in self._known and self._graphs[order[0][0]].report.promised_bytes is not None
+        order = kind.order
+        return len(order) == 2 and kind not in self._known and self._graphs[order[0][0]].report.promised_bytes is not None
 
-    def _keeps(self, order: Order, waiting: Sequence[Counter[int]], marks: Marks) -> bool:
+    def _keeps(self, kind: _Kind, waiting: Sequence[Counter[int]], marks: Marks) -> bool:
         """Whether a measured step of one graph keeps its promise with what runs around it."""
+        order, sums = kind.order, kind.sums or 0
         graph = self._graphs[order[0][0]]
         assert graph.plannable is not None and graph.report.promised_bytes is not None
         promised = graph.report.promised_bytes - graph.report.external_bytes
-        live, peaks = marks.found()
+        live, peaks = kind.found(marks)
         if marks.has_peaks:
-            return max(peaks) <= promised
+            return max(*peaks, peaks[-1] + sums) <= promised
         # Objects of tensors are among what lies there between the halves; the promise counts those of each half.
         choice = {order[0][0]: graph.plannable.option(graph.plannable.plan)}
-        most = peak(moments_of(order, waiting, live, peaks, choice), choice)
+        most = peak(moments_of(order, waiting, live, peaks, choice, sums), choice)
         return most <= promised + _NOISE + objects_around(most, graph.report.ops)
 
     def _device(self) -> str:
@@ -230,12 +278,13 @@ class Steps:
         return next((one for one in places if one != "cpu"), "cpu")
 
     def _note(
-        self, order: Order, waiting: Sequence[Counter[int]], external: int, marks: Marks
+        self, kind: _Kind, waiting: Sequence[Counter[int]], external: int, marks: Marks
     ) -> None:
         """Takes in a measured step, and divides the budget anew."""
-        if self._is_whole(order):
-            if self._keeps(order, waiting, marks):
-                self._kept.add(order)
+        order, sums = kind.order, kind.sums or 0
+        if self._is_whole(kind):
+            if self._keeps(kind, waiting, marks):
+                self._kept.add(kind)
                 return
             self._graphs[order[0][0]].report.notes.append(AROUND)
         for graph, _ in order:
@@ -245,13 +294,13 @@ class Steps:
                 self._choice[graph] = plannable.option(plannable.plan)
                 # The plan that runs may have a lower peak than all others.
                 self._menus[graph] = [*options(plannable, self._settings.search), self._choice[graph]]
-        before = self._known.get(order)
+        before = self._known.get(kind)
         calls = Counter(graph for graph, is_backward in order if not is_backward)
-        live, peaks = marks.found()
+        live, peaks = kind.found(marks)
         most = max(peaks) if marks.has_peaks else None
-        known = _Known(moments_of(order, waiting, live, peaks, self._choice), external, calls, most)
+        known = _Known(moments_of(order, waiting, live, peaks, self._choice, sums), external, calls, most)
         known.rounds = 1 if before is None else before.rounds + 1
-        self._known[order] = known
+        self._known[kind] = known
         moments = [moment for one in self._known.values() for moment in one.moments]
         external = max(one.external for one in self._known.values())
         limit = self._limit(moments, external)
@@ -339,3 +388,19 @@ def _tensors(values: Sequence[Any]) -> list[torch.Tensor]:
 def _stays(tensor: torch.Tensor) -> bool:
     """Whether a tensor is a parameter."""
     return isinstance(tensor, torch.nn.Parameter)
+
+
+def _gradients(values: Sequence[Any], has_buckets: bool) -> dict[int, int]:
+    """Bytes of gradients that parameters have, by their place in memory.
+
+    Args:
+        values: Parameters are among them.
+        has_buckets: Whether gradients may be views of buckets, which are not counted.
+    """
+    found = {}
+    for one in _tensors(values):
+        if _stays(one) and (gradient := one.grad) is not None and gradient.layout == torch.strided:
+            storage = gradient.untyped_storage()
+            if not has_buckets or storage.nbytes() == gradient.numel() * gradient.element_size():
+                found[storage.data_ptr()] = storage.nbytes()
+    return found
