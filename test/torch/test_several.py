@@ -70,7 +70,7 @@ def test_kinds_of_steps_that_alternate_are_all_measured():
         run(x).backward()
     known = backend._owner.steps._known
     gradients = sum(one.nbytes for one in model.parameters())
-    assert sorted(one.gradients for one in known) == [0, gradients]
+    assert sorted(one.there for one in known) == [0, gradients]
     assert backend._owner.steps._settled() and not backend._owner.steps._wanted
     assert all(one.external_bytes == external and one.promised_bytes is not None for one in backend.reports)
 
@@ -170,7 +170,7 @@ def test_a_step_of_one_graph_is_held_against_what_was_measured_and_not_against_a
     # Sums over processes may take more than was seen, after the only backward; earlier gradients are not in the marks.
     assert steps._keeps(kind._replace(sums=9), waiting, Seen([0, 10, promised, promised - 9]))
     assert not steps._keeps(kind._replace(sums=9), waiting, Seen([0, 10, promised, promised - 8]))
-    assert not steps._keeps(kind._replace(gradients=1), waiting, Seen([0, 10, 20, promised]))
+    assert not steps._keeps(kind._replace(there=1), waiting, Seen([0, 10, 20, promised]))
     # Without peaks there is a sum, and noise in it.
     assert steps._keeps(kind, waiting, Seen([0, 10, 20, 0], False))
     assert not steps._keeps(kind, waiting, Seen([0, 10, promised + (2 << 20), 0], False))

@@ -62,6 +62,30 @@ def _ddp(width, batch, depth=5, parts=1, **options):
     return case
 
 
+def _fsdp(width, batch, depth=4, parts=1):
+    """A model whose blocks are compiled one by one and sharded, as torchtitan does it."""
+
+    def case(rank, compile):
+        import torch
+        from torch.distributed.fsdp import fully_shard
+
+        torch.manual_seed(0)
+        model, x = layers(width, depth), torch.randn(batch, width) + rank
+        for block in model.blocks:
+            block.forward = compile(block.forward)
+            fully_shard(block)
+        fully_shard(model)
+
+        def steps():
+            for place, part in enumerate(x.chunk(parts)):
+                model.set_requires_gradient_sync(place == parts - 1)
+                model(part).square().mean().backward()
+
+        return model, steps
+
+    return case
+
+
 CASES = {
     "ddp": _ddp(256, 1024),
     "ddp views": _ddp(256, 1024, gradient_as_bucket_view=True),
@@ -70,7 +94,14 @@ CASES = {
     "ddp accumulated": _ddp(256, 2048, parts=2, gradient_as_bucket_view=True),
     "ddp one graph": _ddp(64, 4096),
     "ddp wide": _ddp(512, 64),
+    "fsdp": _fsdp(256, 1024),
+    "fsdp accumulated": _fsdp(256, 2048, parts=2),
 }
+
+
+def _local(tensor):
+    """What this process has of a tensor."""
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
 
 
 def one(rank, name, memory):
@@ -87,11 +118,11 @@ def one(rank, name, memory):
         for each, of in ((eager, plain), (run, model)):
             of.zero_grad(set_to_none=True)
             each()
-        same = same and all(torch.equal(a.grad, b.grad) for a, b in zip(plain.parameters(), model.parameters()))
+        same = same and all(torch.equal(_local(a.grad), _local(b.grad)) for a, b in zip(plain.parameters(), model.parameters()))
     usual, _ = step.peaks_of(eager, plain, COUNTED)
     peaks, _ = step.peaks_of(run, model, COUNTED)
     found = {"same": same, "peak": max(peaks), "eager": max(usual)}
-    found["parameters"] = sum(one.nbytes for one in model.parameters())
+    found["parameters"] = sum(_local(one).nbytes for one in model.parameters())
     return found | {"reports": [one.as_dict() for one in backend.reports]}
 
 

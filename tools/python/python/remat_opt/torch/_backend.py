@@ -25,6 +25,7 @@ from ._report import Report, record
 from ._sizes import Sizes, is_dynamic, not_fixed
 from ._together import processes
 from ._versions import configuration, fusion_settings, is_resumed
+from ._wrappers import GATHERED, is_gathered
 
 _log = logging.getLogger("remat_opt")
 
@@ -177,7 +178,7 @@ class Backend:
         owner = self._owner_with(None if mode == "default" else mode, options or {})
         if not _trains(example_inputs):
             return owner.inner.compile(gm, example_inputs)
-        part = reason = _cut(gm)
+        part = reason = _cut(gm) or (GATHERED if is_gathered() else None)
         if reason is not None and not owner.divides(gm):
             return _unplanned(owner, gm, example_inputs, reason)
         if not any(is_dynamic(one) for one in example_inputs):

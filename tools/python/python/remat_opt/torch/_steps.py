@@ -26,7 +26,7 @@ from ._partition import NOT_KEPT, Settings
 from ._peak import Marks, can_mark
 from ._plans import longest_of
 from ._report import Report
-from ._wrappers import after_backward, bucket_bytes, sum_bytes
+from ._wrappers import Around, after_backward, around
 
 _log = logging.getLogger("remat_opt")
 
@@ -66,13 +66,13 @@ class _Kind(NamedTuple):
 
     order: Order
     sums: int | None
-    """Bytes that it takes to add up its gradients over processes; `None` where they are not."""
-    gradients: int
-    """Bytes of gradients of its parameters that are there when it begins."""
+    """Of `Around`: whether its gradients are added up over processes, and what that takes."""
+    there: int
+    """Bytes that are there when it begins and do not stay: gradients of its parameters, parameters that were gathered."""
 
     def found(self, marks: Marks) -> tuple[list[int], list[int]]:
         """What `Marks.found` gives, above parameters and what the step is given."""
-        live, peaks = ([one + self.gradients for one in values] for values in marks.found())
+        live, peaks = ([one + self.there for one in values] for values in marks.found())
         return live, peaks
 
 
@@ -118,10 +118,8 @@ class Steps:
         self._waiting: list[Counter[int]] = []
         """For each half, the calls that had run their forward and not their backward."""
         self._external: dict[int, int] = {}
-        self._buckets = 0
-        """Bytes of gradients that `DistributedDataParallel` holds around the step."""
-        self._sums: int | None = None
-        """Bytes that it takes to add them up with those of other processes; `None` where it does not."""
+        self._around = Around()
+        """What wrappers held when the step began."""
         self._gradients: dict[int, int] = {}
         """Bytes of gradients that were there when the step began."""
         self._known: dict[_Kind, _Known] = {}
@@ -160,14 +158,16 @@ class Steps:
         if has_ended or len(self._order) > _MOST:
             self._end()
         if not self._order:
-            self._buckets, self._sums = bucket_bytes(), sum_bytes()
+            self._around = around()
         for one in _tensors(inputs):
             # What an earlier graph or the code between has made is no parameter, and counts as held.
-            if not self._order or _stays(one):
+            if (shard := self._around.shards.get(id(one))) is not None:
+                self._external[id(one)] = shard
+            elif not self._order or _stays(one):
                 storage = one.untyped_storage()
                 self._external[storage.data_ptr()] = storage.nbytes()
         if not any(is_backward for _, is_backward in self._order):
-            self._gradients |= _gradients(inputs, self._buckets > 0)
+            self._gradients |= _gradients(inputs, self._around.stays > 0)
 
     def run(self, number: int, is_backward: bool, outputs: int, half: Half, arguments: list[Any]) -> Any:
         """Runs a half of a graph.
@@ -215,8 +215,9 @@ class Steps:
 
     def _end(self) -> None:
         """Ends a step; the next one may be measured."""
-        kind, waiting = _Kind(tuple(self._order), self._sums, sum(self._gradients.values())), self._waiting
-        external = self._buckets + sum(self._external.values())
+        there = self._around.goes + sum(self._gradients.values())
+        kind, waiting = _Kind(tuple(self._order), self._around.sums, there), self._waiting
+        external = self._around.stays + sum(self._external.values())
         disturbed, measured = self._is_disturbed, self._measured
         self._order, self._waiting, self._external, self._gradients, self._calls = [], [], {}, {}, []
         self._is_disturbed, self._measured, self._marks = False, None, None

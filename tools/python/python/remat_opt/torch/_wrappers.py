@@ -1,8 +1,10 @@
-"""What PyTorch's wrappers of models hold beside what graphs read, where several processes train together."""
+"""What PyTorch's wrappers of models for several processes hold and do around the graphs of a step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -11,38 +13,56 @@ _THREADS = 2
 _PIECES, _PIECE = 2, 1 << 20
 """Pieces of a bucket that gloo holds at a time while it adds it up (a ring, `gloo/allreduce.cc`), and bytes of the largest."""
 
+GATHERED = 'fully_shard gathers parameters around the graph, and others of the step share the budget: plan with inner="aot_eager"'
+"""Why a graph is only a part of a step, and what plans such a step."""
 
-def _around() -> torch.nn.parallel.DistributedDataParallel | None:
-    """The `DistributedDataParallel` whose forward runs."""
-    if not torch.distributed.is_available():
-        return None
-    return torch.nn.parallel.DistributedDataParallel._get_active_ddp_module()
+
+@dataclass(frozen=True)
+class Around:
+    """What wrappers hold when a step begins, in bytes."""
+
+    stays: int = 0
+    """What is there from step to step: buckets in which `DistributedDataParallel` adds up gradients, a copy of each."""
+    goes: int = 0
+    """What is not: parameters that `fully_shard` has gathered, and shards of gradients of earlier steps."""
+    sums: int | None = None
+    """Most bytes that sums of gradients over processes take for themselves at any time of the backward; `None` where the
+    gradients of the step are not added up (`no_sync`, for instance). What NCCL takes is not PyTorch's memory."""
+    shards: Mapping[int, int] = field(default_factory=dict)
+    """What this process holds of parameters that graphs are given whole, by the `id` of these."""
+
+
+def around() -> Around:
+    """What wrappers hold now, in the forward of a model."""
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return Around()
+    wrapper = torch.nn.parallel.DistributedDataParallel._get_active_ddp_module()
+    groups = [group for state in _states() for group in state._fsdp_param_groups]
+    parameters = [one for group in groups for one in group.fsdp_params]
+    gathered = [one for one in parameters if getattr(one, "_unsharded_param", None) is not None]
+    gradients = (one.sharded_param.grad for one in parameters)
+    goes = sum(one._unsharded_param.untyped_storage().nbytes() for one in gathered)
+    goes += sum(one.to_local().nbytes for one in gradients if one is not None)
+    sums = None if wrapper is None else _sums(wrapper)
+    return Around(
+        stays=bucket_bytes(),
+        goes=goes,
+        sums=0 if sums is None and any(group.reduce_grads for group in groups) else sums,
+        shards={id(one._unsharded_param): one._sharded_param_data.nbytes for one in gathered},
+    )
 
 
 def bucket_bytes() -> int:
-    """Bytes of the buckets in which the `DistributedDataParallel` whose forward runs adds up gradients: a copy of each, which
-    stays from step to step."""
-    if (wrapper := _around()) is None:
+    """Bytes of the buckets of the `DistributedDataParallel` whose forward runs."""
+    if not torch.distributed.is_available():
         return 0
-    return sum(one.numel() * one.element_size() for one in wrapper._module_parameters if one.requires_grad)
+    wrapper = torch.nn.parallel.DistributedDataParallel._get_active_ddp_module()
+    return 0 if wrapper is None else sum(_sizes(wrapper))
 
 
-def sum_bytes() -> int | None:
-    """Most bytes that sums of gradients over processes take for themselves at a time; `None` where the forward that runs
-    has none (it is within `no_sync`, for instance).
-
-    Threads of gloo add up several buckets at a time while the backward runs. What NCCL takes is not PyTorch's memory.
-    """
-    wrapper = _around()
-    if wrapper is None or not wrapper.require_backward_grad_sync:
-        return None
-    if torch.distributed.get_backend(wrapper.process_group) != "gloo":
-        return 0
-    sizes = [one.numel() * one.element_size() for one in wrapper._module_parameters if one.requires_grad]
-    # A bucket is closed when it has reached the limit.
-    largest = min(sum(sizes), wrapper.bucket_bytes_cap + max(sizes))
-    pieces = _PIECES * torch.distributed.get_world_size(wrapper.process_group)
-    return _THREADS * _PIECES * min(_PIECE, -(-largest // pieces))
+def is_gathered() -> bool:
+    """Whether the forward of a model runs whose parameters `fully_shard` gathers."""
+    return any(state._training_state.name == "FORWARD" for state in _states())
 
 
 def after_backward(call: Callable[[], None]) -> None:
@@ -57,3 +77,33 @@ def after_backward(call: Callable[[], None]) -> None:
         queue(lambda: queue(call))
     except RuntimeError:
         call()
+
+
+def _states() -> Iterator[Any]:
+    """What `fully_shard` knows of each module that it was called for."""
+    if not torch.distributed.is_available():
+        return
+    from torch.distributed import _composable_state
+
+    for one in list(_composable_state._module_state_mapping.values()):
+        # A module maps to its state in 2.6, and to a weak reference from 2.7 on.
+        state = one() if callable(one) else one
+        if hasattr(state, "_training_state") and hasattr(state, "_fsdp_param_groups"):
+            yield state
+
+
+def _sizes(wrapper: torch.nn.parallel.DistributedDataParallel) -> list[int]:
+    return [one.numel() * one.element_size() for one in wrapper._module_parameters if one.requires_grad]
+
+
+def _sums(wrapper: torch.nn.parallel.DistributedDataParallel) -> int | None:
+    """What threads of gloo take for the buckets that they add up while the backward runs."""
+    if not wrapper.require_backward_grad_sync:
+        return None
+    if torch.distributed.get_backend(wrapper.process_group) != "gloo":
+        return 0
+    sizes = _sizes(wrapper)
+    # A bucket is closed when it has reached the limit.
+    largest = min(sum(sizes), wrapper.bucket_bytes_cap + max(sizes))
+    pieces = _PIECES * torch.distributed.get_world_size(wrapper.process_group)
+    return _THREADS * _PIECES * min(_PIECE, -(-largest // pieces))
