@@ -59,7 +59,8 @@ def backend(
 
     Failures do not break training: where no plan can be made, PyTorch's own partitioner is used, with a warning of the
     logger `remat_opt` and a note in the report. That goes for graphs inside graphs, shapes that depend on the values of
-    tensors, and behind Inductor for models with graph breaks; op by op their graphs share the budget once a step was seen.
+    tensors, and behind Inductor for models with graph breaks or `fully_shard`; op by op their graphs share the budget once a
+    step was seen.
     Where no plan keeps the budget, that with the lowest peak is taken.
 
     Args:
