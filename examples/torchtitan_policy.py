@@ -5,9 +5,9 @@
                                                      # torchtitan's own policies only
     REMAT_OPT_MEMORY=40GiB                           # what a step may take on one GPU, parameters among it
 
-torchtitan traces a step into one graph, has a policy tag the nodes of its forward, and runs again in the backward what is
-tagged so. The tags are those of a plan for this budget. Other passes of the trainer reorder the graph, so look at the
-peak that torchtitan logs, and lower the budget by what it is above.
+torchtitan traces a step into one graph and has a policy tag the nodes that the backward may run again. This one tags none,
+but puts the graph into the order of a plan for this budget, clones among it. Passes that overlap communication reorder the
+graph after it, so look at the peak that torchtitan logs, and lower the budget by what it is above.
 """
 
 import logging
@@ -18,14 +18,9 @@ import remat_opt.torch
 log = logging.getLogger(__name__)
 
 
-def is_backward(node):
-    """As torchtitan's passes tell: autograd's own nodes say so, and what was traced for them."""
-    return bool(node.meta.get("autograd_backward")) or node.meta.get("partitioner_tag") == "is_backward"
-
-
 def remat_policy(gm, *, config=None):
-    """Tags a graph, and gives it back."""
-    report = remat_opt.torch.tag(gm, os.environ.get("REMAT_OPT_MEMORY", "60%"), is_backward)
+    """Puts a graph into the order of a plan, and gives it back."""
+    report = remat_opt.torch.reorder(gm, os.environ.get("REMAT_OPT_MEMORY", "60%"))
     log.info("%s", report)
     return gm
 

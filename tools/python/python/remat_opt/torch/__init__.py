@@ -21,7 +21,7 @@ from ._offload import Offload
 from ._partition import Partitioner, partitioner
 from ._report import Report, clear_reports, reports
 from ._step import TrainStep
-from ._tags import tag
+from ._tags import reorder, tag
 
 __all__ = [
     "Backend",
@@ -44,6 +44,7 @@ __all__ = [
     "inductor_problem",
     "largest_batch",
     "partitioner",
+    "reorder",
     "replay",
     "reports",
     "tag",
