@@ -37,7 +37,7 @@ def around() -> Around:
     if not torch.distributed.is_available() or not torch.distributed.is_initialized():
         return Around()
     wrapper = torch.nn.parallel.DistributedDataParallel._get_active_ddp_module()
-    groups = [group for state in _states() for group in state._fsdp_param_groups]
+    groups = [group for state in _states() for group in _groups(state)]
     parameters = [one for group in groups for one in group.fsdp_params]
     gathered = [one for one in parameters if getattr(one, "_unsharded_param", None) is not None]
     gradients = (one.sharded_param.grad for one in parameters)
@@ -86,10 +86,17 @@ def _states() -> Iterator[Any]:
     from torch.distributed import _composable_state
 
     for one in list(_composable_state._module_state_mapping.values()):
-        # A module maps to its state in 2.6, and to a weak reference from 2.7 on.
+        # Some versions keep weak references.
         state = one() if callable(one) else one
-        if hasattr(state, "_training_state") and hasattr(state, "_fsdp_param_groups"):
+        if any(kind.__name__ == "FSDPState" for kind in type(state).__mro__):
             yield state
+
+
+def _groups(state: Any) -> list[Any]:
+    """Parameters that are gathered together; older versions have one such group for each module."""
+    if (several := getattr(state, "_fsdp_param_groups", None)) is not None:
+        return list(several)
+    return [] if state._fsdp_param_group is None else [state._fsdp_param_group]
 
 
 def _sizes(wrapper: torch.nn.parallel.DistributedDataParallel) -> list[int]:
