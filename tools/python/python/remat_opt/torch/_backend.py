@@ -111,7 +111,7 @@ def backend(
 def _owner(settings: Settings, inner: str, check: bool, options: Mapping[str, Any]) -> Owner:
     if inner == "inductor":
         tight = {name: value for name, value in fusion_settings().items() if name not in options}
-        settings = replace(settings, options=repr(sorted(options.items())), tight=tight)
+        settings = replace(settings, options=dict(options), tight=tight)
     return Owner(settings, Inner(inner, options), check)
 
 
