@@ -57,9 +57,10 @@ def backend(
     first), the interpreter, and what allocators hold in reserve.
 
     Failures do not break training: where no plan can be made, PyTorch's own partitioner is used, with a warning of the
-    logger `remat_opt` and a note in the report. That goes for graphs inside graphs, shapes that depend on the values of
-    tensors, and behind Inductor for models with graph breaks; op by op their graphs share the budget once a step was seen.
-    Where no plan keeps the budget, that with the lowest peak is taken.
+    logger `remat_opt` and a note in the report. That goes for graphs inside graphs and shapes that depend on the values of
+    tensors. Where no plan keeps the budget, that with the lowest peak is taken.
+
+    Several graphs in a step, of a model with graph breaks for instance, share the budget once a step was seen.
 
     Args:
         memory: The total: bytes (`2 << 30`, `"2GiB"`), or a share (`"60%"`, `0.6`) of what the step takes above
