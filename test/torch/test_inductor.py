@@ -253,6 +253,34 @@ def test_where_a_peak_is_above_the_budget_another_split_is_compiled(interpreted,
     assert equal(mine, plain)
 
 
+@pytest.mark.parametrize(("near", "measured", "is_taken"), [(1.07, 0.99, True), (1.07, 1.01, False), (1.1, 0.0, None)])
+def test_a_faster_split_that_is_predicted_just_above_the_budget_is_measured(
+    interpreted, found, monkeypatch, near, measured, is_taken
+):
+    # `is_taken` is `None` where it is not even compiled.
+    limit = 1_000_000
+    monkeypatch.setattr(_measure, "_measured", lambda calls, device: dict.fromkeys(calls, [1_000_000, 0]))
+
+    def predict(self, split):
+        ((_, splits),) = found
+        usual = next(one for one in splits if one.knob == 1.0)
+        is_slow = split.duration > usual.duration / 0.94
+        peak = near * limit if split == usual else 0.9 * limit if is_slow else 2 * limit
+        return _live.Footprint(int(peak), 0, 0, {})
+
+    monkeypatch.setattr(_candidates.Source, "predict", predict)
+    peaks = iter([int(0.9 * limit), int(measured * limit)])
+    monkeypatch.setattr(_compiled, "peak_above", lambda run, device: next(peaks))
+    model, x = make()
+    external = sum(one.nbytes for one in (x, *model.parameters()))
+    mine, plain, backend = train(external + limit)
+    (report,) = backend.reports
+    assert report.external_bytes == external and equal(mine, plain)
+    assert len(report.tried) == report.rounds == (1 if is_taken is None else 2)
+    assert (report.split == "PyTorch's min-cut at 1.0") == bool(is_taken)
+    assert report.measured_bytes <= report.promised_bytes == external + limit
+
+
 def test_what_stays_above_the_budget_is_promised_as_measured(interpreted, monkeypatch):
     monkeypatch.setattr(_compiled, "peak_above", lambda run, device: 1 << 40)
     _, _, backend = train("70%")

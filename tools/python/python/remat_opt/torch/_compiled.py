@@ -297,12 +297,13 @@ class Compiled:
 
     def _keep_budget(self, trial: Trial, inputs: Sequence[Any]) -> str | None:
         """Measures the peak of what was compiled, and compiles other splits until one keeps the budget and has the
-        right gradients; why none is used."""
+        right gradients, and one more that may be faster; why none is used."""
         known, limit = self._partitioner.candidates, self._partitioner.limit
         assert known is not None
         runs: dict[str, tuple[Partitioner, Run, Report]] = {}
         tried: dict[str, str] = {}
         partitioner, run, report = self._partitioner, self._run, self.report
+        near: Split | None = None
 
         def measured(split: Split) -> None:
             peak = self._measure(trial, run)
@@ -318,11 +319,15 @@ class Compiled:
             assert split is not None
             if split.key not in runs:
                 measured(split)
-            if not known.keeps(split, limit) and len(tried) < _ROUNDS and known.is_worth_trying(limit, _WORTH):
+            if near is None and not known.keeps(split, limit) and len(tried) < _ROUNDS and known.is_worth_trying(limit, _WORTH):
                 partitioner, run, report = self._next(inputs, None)
                 if report.fallback is None and partitioner.split and partitioner.split.key not in runs:
                     continue
             best = known.best(limit)
+            if near is None and known.keeps(best, limit) and len(tried) < _ROUNDS and (near := known.near(limit, best)):
+                partitioner, run, report = self._next(inputs, near)
+                if report.fallback is None:
+                    continue
             if best.key not in runs:
                 partitioner, run, report = self._next(inputs, best)
                 measured(best)
