@@ -194,7 +194,8 @@ class Compiled:
             if reason is not None:
                 self._give_up(inputs, reason)
             elif self._is_alone and self._owner.is_checked:
-                self._owner.checked[self._code] = self.report
+                # As it is now: a step of several graphs will change it.
+                self._owner.checked[self._code] = replace(self.report)
         except Exception as error:  # Training goes on whatever fails here.
             if settings.strict:
                 raise

@@ -123,7 +123,8 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         self._is_given = split is not None
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"settings": self.settings, "inner": self.inner, "budget": self.settings.budget}
+        # Options may be passes, which cannot be pickled.
+        own = {"settings": replace(self.settings, options={}), "inner": self.inner, "budget": self.settings.budget}
         own |= {"limit": 0, "draws": False, "_is_given": False}
         return own | dict.fromkeys(("split", "last", "candidates", "code", "given", "plannable", "name"))
 
