@@ -21,6 +21,8 @@ from ._split import Halves, Joint, Split, saved_names
 from ._storages import storage_bytes
 from ._versions import traced
 
+_FORMAT = 2
+"""Of what is stored."""
 _SHARES = ("80%", "65%", "50%", "35%", "min")
 """Budgets of our plans, which count more than Inductor keeps."""
 _KNOBS = (1.0, 0.8, 0.6, 0.4, 0.2)
@@ -99,7 +101,7 @@ class Candidates:
         """
         self.graph = source.joint.key()
         """A hash of the graph."""
-        versions = [_native.VERSION, torch.__version__, torch.get_num_threads(), self.graph]
+        versions = [_FORMAT, _native.VERSION, torch.__version__, torch.get_num_threads(), self.graph]
         self._splits_key = _cache.key_of([*versions, environment, asdict(search)])
         self._peaks_key = _cache.key_of([*versions, environment])
         if (stored := _cache.load("splits", self._splits_key)) is None:
