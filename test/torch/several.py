@@ -1,6 +1,8 @@
 """Steps in which several compiled graphs run, or one several times, measured in a process whose heap is counted.
 
-    python test/torch/several.py CASE=MEMORY...     CASE: see `CASES`
+    python test/torch/several.py [--inductor] CASE=MEMORY...     CASE: see `CASES`
+
+Beside eager PyTorch, or behind Inductor beside `torch.compile` alone.
 """
 
 import copy
@@ -10,12 +12,16 @@ import sys
 import models
 import step
 
+STEPS = {"aot_eager": 4, "inductor": 5}
+"""After how many steps nothing is planned any more: seen, measured, divided, and measured again; behind Inductor divided
+again where a step has shown more than was predicted."""
 SEARCH = {"step_limit": 20_000, "threads": 1, "time_limit": 600.0}
 
 
-def measure(cases):
-    """Peak in bytes of the worst of the later steps, bits, and reports of cases, by name with their budgets."""
-    return step.metered(__file__, cases)
+def measure(cases, inner="aot_eager"):
+    """Peak in bytes of the worst of the later steps, without a plan, too; whether gradients have the same bits, and their
+    largest relative error; and reports of cases, by name with their budgets."""
+    return step.metered(__file__, {"cases": cases, "inner": inner})
 
 
 class Broken(models.Chain):
@@ -88,15 +94,15 @@ def make(case):
     return (Broken(4) if case == "breaks" else models.Chain()), x
 
 
-def child(cases):
+def child(order):
     """Measures in this process."""
     import torch
 
     torch.set_num_threads(1)
-    print(json.dumps({name: one(name, memory) for name, memory in cases.items()}))
+    print(json.dumps({name: one(name, memory, order["inner"]) for name, memory in order["cases"].items()}))
 
 
-def one(name, memory):
+def one(name, memory, inner):
     """Measures a case."""
     import remat_opt.torch
     import torch
@@ -104,18 +110,20 @@ def one(name, memory):
     torch._dynamo.reset()
     model, x = make(name)
     case, plain = CASES[name], copy.deepcopy(model)
-    backend = remat_opt.torch.backend(memory, "aot_eager", **SEARCH)
-    eager = case(lambda one: one, plain, x)
+    backend = remat_opt.torch.backend(memory, inner, **SEARCH)
+    usual = case((lambda one: one) if inner == "aot_eager" else torch.compile, plain, x)
     run = case(lambda one: torch.compile(one, backend=backend), model, x)
-    same = True
-    for _ in range(4):  # Seen, measured, divided, and measured again.
-        for each, of in ((eager, plain), (run, model)):
+    same, error = True, 0.0
+    for _ in range(STEPS[inner]):
+        for each, of in ((usual, plain), (run, model)):
             of.zero_grad(set_to_none=True)
             each()
-        same = same and all(torch.equal(a.grad, b.grad) for a, b in zip(plain.parameters(), model.parameters()))
-    usual, _ = step.peaks_of(eager, plain, 2)
+        theirs, mine = ({name: one.grad for name, one in of.named_parameters()} for of in (plain, model))
+        same = same and all(torch.equal(mine[one], theirs[one]) for one in theirs)
+        error = max(error, step.error(mine, theirs))
+    without, _ = step.peaks_of(usual, plain, 2)
     peaks, _ = step.peaks_of(run, model, 3)
-    found = {"same": same, "peak": max(peaks[1:]), "eager": max(usual)}
+    found = {"same": same, "error": error, "peak": max(peaks[1:]), "without": max(without)}
     return found | {"reports": [one.as_dict() for one in backend.reports]}
 
 
@@ -123,4 +131,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "--child":
         child(json.loads(sys.argv[2]))
     else:
-        print(json.dumps(measure(dict(one.split("=") for one in sys.argv[1:])), indent=2))
+        inner, words = "aot_eager", sys.argv[1:]
+        if words[:1] == ["--inductor"]:
+            inner, words = "inductor", words[1:]
+        print(json.dumps(measure(dict(one.split("=") for one in words), inner), indent=2))

@@ -43,7 +43,7 @@ def own_peaks(monkeypatch, tmp_path):
 def interpreted(monkeypatch, own_peaks):
     """Stands for Inductor: graphs are run op by op, so that nothing is compiled, and live values are what is predicted."""
     monkeypatch.setattr(_code.Inner, "compile", lambda self, *arguments: _code.op_by_op(*arguments))
-    monkeypatch.setattr(_candidates, "predict", _candidates.live_peak)
+    monkeypatch.setattr(_candidates, "predict", _candidates.footprint)
 
 
 @pytest.fixture
@@ -106,8 +106,8 @@ def test_shares_are_of_what_is_predicted_of_pytorchs_split_without_a_budget(inte
     ((source, splits),) = found
     usual = next(one for one in splits if one.knob == 1.0 and not one.is_tight)
     (report,) = backend.reports
-    assert report.baseline_bytes - report.external_bytes == source.predict(usual)
-    assert report.promised_bytes == report.external_bytes + int(0.6 * source.predict(usual))
+    assert report.baseline_bytes - report.external_bytes == source.predict(usual).peak
+    assert report.promised_bytes == report.external_bytes + int(0.6 * source.predict(usual).peak)
 
 
 def test_a_planned_graph_keeps_its_order(interpreted, found):
@@ -149,7 +149,7 @@ def test_saved_views_of_the_same_memory_are_not_written_over(monkeypatch, own_pe
 
     monkeypatch.setattr(_versions, "has_partitioner_hook", lambda: True)
     monkeypatch.setattr(compile_fx, "compile_fx", compile)
-    monkeypatch.setattr(_candidates, "predict", _candidates.live_peak)
+    monkeypatch.setattr(_candidates, "predict", _candidates.footprint)
     monkeypatch.setattr(_partition, "shares_memory", lambda forward, saved: shares)
     train(check=False, strict=True)
     assert seen[0] == (usual and not shares)
@@ -171,14 +171,14 @@ def test_how_inductor_fuses_is_up_to_the_split(monkeypatch, is_tight):
     usual = getattr(torch._inductor.config, name)
     settings = _partition.Settings(remat_opt.torch._budget.parse("min"), tight={name: 1})
     partitioner = _partition.Partitioner(settings, "inductor")
-    monkeypatch.setattr(compile_fx, "compile_fx_inner", lambda: getattr(torch._inductor.config, name))
+    monkeypatch.setattr(compile_fx, "compile_fx_inner", lambda is_inference: getattr(torch._inductor.config, name))
 
     def compile(gm, inputs, inner_compile, config_patches):
         partitioner.split = _split.Split("one", (), is_tight=is_tight)
         return inner_compile
 
     monkeypatch.setattr(compile_fx, "compile_fx", compile)
-    assert _code.Inner("inductor").compile(None, (), partitioner)() == (1 if is_tight else usual)
+    assert _code.Inner("inductor").compile(None, (), partitioner)(is_inference=True) == (1 if is_tight else usual)
 
 
 @pytest.mark.parametrize(("probability", "compilations"), [(0.0, 0), (0.5, 1)])
@@ -217,7 +217,7 @@ def test_a_result_that_is_written_over_an_operand_takes_no_memory_of_its_own():
     for is_read_again, tensors in ((False, 1), (True, 2)):
         gm = make_fx(lambda *given: step(*given, is_read_again), tracing_mode="fake")(*inputs)
         schedule = _predict._schedule(gm, False, 2)
-        peak = schedule.peak({}, 0, _live.Workspace({}, {}))
+        peak = schedule.peak({}, _live.Workspace({}, {}))
         assert tensors * 512 * 64 * 4 <= peak <= tensors * 512 * 64 * 4 + 2 * 512 * 4
 
 
@@ -253,6 +253,34 @@ def test_where_a_peak_is_above_the_budget_another_split_is_compiled(interpreted,
     assert equal(mine, plain)
 
 
+@pytest.mark.parametrize(("near", "measured", "is_taken"), [(1.07, 0.99, True), (1.07, 1.01, False), (1.1, 0.0, None)])
+def test_a_faster_split_that_is_predicted_just_above_the_budget_is_measured(
+    interpreted, found, monkeypatch, near, measured, is_taken
+):
+    # `is_taken` is `None` where it is not even compiled.
+    limit = 1_000_000
+    monkeypatch.setattr(_measure, "_measured", lambda calls, device: dict.fromkeys(calls, [1_000_000, 0]))
+
+    def predict(self, split):
+        ((_, splits),) = found
+        usual = next(one for one in splits if one.knob == 1.0)
+        is_slow = split.duration > usual.duration / 0.94
+        peak = near * limit if split == usual else 0.9 * limit if is_slow else 2 * limit
+        return _live.Footprint(int(peak), 0, 0, {})
+
+    monkeypatch.setattr(_candidates.Source, "predict", predict)
+    peaks = iter([int(0.9 * limit), int(measured * limit)])
+    monkeypatch.setattr(_compiled, "peak_above", lambda run, device: next(peaks))
+    model, x = make()
+    external = sum(one.nbytes for one in (x, *model.parameters()))
+    mine, plain, backend = train(external + limit)
+    (report,) = backend.reports
+    assert report.external_bytes == external and equal(mine, plain)
+    assert len(report.tried) == report.rounds == (1 if is_taken is None else 2)
+    assert (report.split == "PyTorch's min-cut at 1.0") == bool(is_taken)
+    assert report.measured_bytes <= report.promised_bytes == external + limit
+
+
 def test_what_stays_above_the_budget_is_promised_as_measured(interpreted, monkeypatch):
     monkeypatch.setattr(_compiled, "peak_above", lambda run, device: 1 << 40)
     _, _, backend = train("70%")
@@ -263,7 +291,7 @@ def test_what_stays_above_the_budget_is_promised_as_measured(interpreted, monkey
 
 
 def test_a_prediction_is_no_promise(interpreted, monkeypatch):
-    monkeypatch.setattr(_candidates, "predict", lambda *arguments: 1)
+    monkeypatch.setattr(_candidates, "predict", lambda *arguments: _live.Footprint(1, 0, 0, {}))
     _, _, backend = train("20%")
     (report,) = backend.reports
     assert report.predicted_bytes < report.measured_bytes == report.promised_bytes
@@ -279,7 +307,7 @@ def test_a_budget_is_not_answered_by_a_higher_peak_than_a_larger_one():
     fast, slow = _split.Split("fast", ("a",), duration=1), _split.Split("slow", ("b",), duration=2)
     known = object.__new__(_candidates.Candidates)
     known.splits, known._answers, known._rejected = [fast, slow], [(100, slow.key)], []
-    known.measured, known.predicted = {slow.key: 60}, {fast.key: 90}
+    known.measured, known.predicted = {slow.key: 60}, {fast.key: _live.Footprint(90, 0, 0, {})}
     assert known.choose(95, pytest.fail) is slow
     assert known.choose(101, pytest.fail) is fast
     known._answers = []

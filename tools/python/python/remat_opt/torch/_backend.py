@@ -59,9 +59,10 @@ def backend(
 
     Failures do not break training: where no plan can be made, PyTorch's own partitioner is used, with a warning of the
     logger `remat_opt` and a note in the report. That goes for graphs inside graphs, shapes that depend on the values of
-    tensors, and behind Inductor for models with graph breaks or `fully_shard`; op by op their graphs share the budget once a
-    step was seen.
-    Where no plan keeps the budget, that with the lowest peak is taken.
+    tensors, and behind Inductor for models with `fully_shard`. Where no plan keeps the budget, that with the lowest peak is
+    taken.
+
+    Several graphs in a step, of a model with graph breaks for instance, share the budget once a step was seen.
 
     Args:
         memory: The total: bytes (`2 << 30`, `"2GiB"`), or a share (`"60%"`, `0.6`) of what the step takes above
@@ -113,7 +114,7 @@ def backend(
 def _owner(settings: Settings, inner: str, check: bool, options: Mapping[str, Any]) -> Owner:
     if inner == "inductor":
         tight = {name: value for name, value in fusion_settings().items() if name not in options}
-        settings = replace(settings, options=repr(sorted(options.items())), tight=tight)
+        settings = replace(settings, options=dict(options), tight=tight)
     return Owner(settings, Inner(inner, options), check)
 
 
@@ -180,7 +181,8 @@ class Backend:
         if not _trains(example_inputs):
             return owner.inner.compile(gm, example_inputs)
         part = reason = _cut(gm) or (GATHERED if is_gathered() else None)
-        if reason is not None and not owner.divides(gm):
+        is_refused = reason == GATHERED and owner.inner.name != "aot_eager"
+        if reason is not None and (is_refused or not owner.divides(gm)):
             return _unplanned(owner, gm, example_inputs, reason)
         if not any(is_dynamic(one) for one in example_inputs):
             return Compiled(owner, gm, example_inputs, part)

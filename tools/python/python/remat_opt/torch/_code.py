@@ -47,7 +47,7 @@ class Inner:
             gm: It may be changed.
             inputs: Examples.
             partitioner: Splits the joint graph; without one, PyTorch's own does.
-            around: Of both halves; Inductor's are not watched.
+            around: Of both halves.
         """
         if self.name == "aot_eager":
             return op_by_op(gm, inputs, partitioner, around)
@@ -59,10 +59,21 @@ class Inner:
         def compile_half(*arguments: Any, **keywords: Any) -> Any:
             # The split is known now; that of the backward is compiled when it first runs.
             with inductor.config.patch(partitioner.fusion):
-                return compile_fx_inner(*arguments, **keywords)
+                compiled = compile_fx_inner(*arguments, **keywords)
+            return compiled if keywords.get("is_inference") else _with(around, bool(keywords.get("is_backward")), compiled)
 
         with inductor_partitions_with(partitioner) as patches:
             return compile_fx(gm, inputs, compile_half, config_patches={**self.options, **patches})
+
+
+def _with(around: Around, is_backward: bool, compiled: Any) -> Any:
+    """A half that Inductor has compiled, with what stands around it: what PyTorch reads of it beside calling it stays."""
+    if hasattr(compiled, "current_callable"):
+        compiled.current_callable = around(is_backward, compiled.current_callable)
+        return compiled
+    run = around(is_backward, compiled)  # Without any op, it is a function.
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
 
 
 def op_by_op(

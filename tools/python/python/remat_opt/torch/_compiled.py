@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,10 +16,11 @@ from ._check import Gradients, Run, Trial
 from ._code import Half, Inner, op_by_op
 from ._divide import Option, Plannable
 from ._dynamo import communicates, copy_of, without_checkpoints
-from ._partition import Partitioner, Settings
+from ._partition import NO_SPLIT, Partitioner, Settings
 from ._peak import free_bytes, peak_above
 from ._report import Report, record
 from ._split import Split
+from ._splittable import Splittable
 from ._steps import PART, Steps
 from ._together import Together, processes
 
@@ -53,8 +54,8 @@ class Owner:
 
     def divides(self, gm: fx.GraphModule) -> bool:
         """Whether a graph of Dynamo can share the budget with others of its step. One in which processes wait for each other
-        cannot: they would have to plan it again in the same step."""
-        return self.inner.name == "aot_eager" and (processes() < 2 or not communicates(gm))
+        cannot: they would have to plan it again in the same step. Nor can one behind Inductor in several processes."""
+        return processes() < 2 or (self.inner.name == "aot_eager" and not communicates(gm))
 
 
 class Compiled:
@@ -84,18 +85,23 @@ class Compiled:
         self._partitioner = Partitioner(settings, owner.inner.name, name=name)
         self._number = owner.steps.add(self)
         self._next_plan: Option | None = None
+        self._compiled: dict[str, tuple[Partitioner, Run]] = {}
+        """Behind Inductor: what has run for parts of a budget, by key of the split."""
         self._run: Run = owner.inner.compile(gm, example_inputs, self._partitioner, self._around)
         self._code = self._partitioner.code
         self._is_checked = False
         self.report = self._partitioner.last or record(Report(inner=owner.inner.name, fallback=_without_backward(part)))
         owner.reports.append(self.report)
-        if part and self.report.fallback is None:
-            self.report.budget_bytes, self.report.promised_bytes = owner.settings.budget.total, None
-            self.report.notes.append(PART)
+        self._is_part = bool(part)
+        """Whether others belong to the same step: a plan of the graph is chosen with theirs, and not here."""
         if (same := owner.checked.get(self._partitioner.code)) is not None:
             # A size that came as a graph of its own before, for instance.
             self.report.take_check(same)
             self._is_checked = True
+        if part and self.report.fallback is None:
+            self.report.budget_bytes = owner.settings.budget.total
+            self.report.promised_bytes = self.report.predicted_bytes = self.report.measured_bytes = None
+            self.report.notes.append(PART)
         self._together = Together()
         self._is_alone = self._together.is_alone or not communicates(self._gm)
         """Whether this process may run the graph as often as it likes."""
@@ -105,8 +111,8 @@ class Compiled:
 
     @property
     def plannable(self) -> Plannable | None:
-        """What the graph can be planned by again; `None` where it runs without a plan, behind Inductor, or where processes
-        wait for each other inside of it."""
+        """What the graph can be planned by again; `None` where it runs without a plan, or where processes wait for each other
+        inside of it."""
         return self._partitioner.plannable if self._is_alone and self.report.fallback is None else None
 
     def take(self, option: Option) -> None:
@@ -119,15 +125,49 @@ class Compiled:
         def run(arguments: list[Any]) -> Any:
             if (plannable := self.plannable) is None:
                 return half(arguments)
-            outputs = len(plannable.joint.cut.outputs)
-            return self._owner.steps.run(self._number, is_backward, outputs, half, arguments)
+            return self._owner.steps.run(self._number, is_backward, plannable.outputs, half, arguments)
 
         return run
 
     def _replan(self, inputs: Sequence[Any], option: Option) -> None:
-        """Compiles another plan; it is checked as the first one was."""
+        """Compiles another plan, which is checked as the first one was. Behind Inductor, where a check may fail that an
+        earlier plan has passed, that one runs on."""
+        before = self._partitioner, self._run, replace(self.report)
         given = option.plan, self.report
+        if self._owner.inner.name != "inductor":
+            self._compile(inputs, given)
+            return
+        self._is_part = True
+        assert isinstance(option.plan, Split)
+        assert self._partitioner.split is not None
+        self._compiled[self._partitioner.split.key] = self._partitioner, self._run
+        if option.plan.key in self._compiled:
+            self._partitioner, self._run = self._compiled[option.plan.key]
+            self.report.split = option.plan.name
+            return
+        try:
+            self._compile(inputs, given)
+            self._is_checked = True
+            with self._owner.steps.paused():
+                reason = self._check_part(Trial(inputs))
+        except Exception as error:  # Training goes on whatever fails here.
+            if self._owner.settings.strict:
+                raise
+            reason = f"{type(error).__name__}: {error}"
+        if reason is None:
+            return
+        _log.warning("graph %s: the plan before is kept: %s", self.report.graph, reason)
+        assert before[0].candidates is not None
+        before[0].candidates.reject(option.plan)
+        self._owner.reports[self._owner.reports.index(self.report)] = before[2]
+        self._partitioner, self._run, self.report = before
+        self._owner.steps.refused(self._number)
+
+    def _compile(self, inputs: Sequence[Any], given: tuple[Mapping[str, Any] | Split, Report]) -> None:
+        """Compiles a plan that is given."""
+        known = self._partitioner.candidates
         self._partitioner = Partitioner(self._owner.settings, self._owner.inner.name, given=given)
+        self._partitioner.candidates = known
         self._run = self._owner.inner.compile(copy_of(self._gm), inputs, self._partitioner, self._around)
         self._is_checked = False
 
@@ -157,19 +197,34 @@ class Compiled:
         try:
             trial = Trial(inputs)
             if self._owner.inner.name == "inductor" and self._is_alone:
-                reason = self._keep_budget(trial, inputs)
+                reason = self._check_part(trial) if self._is_part else self._keep_budget(trial, inputs)
             else:
                 reason = self._compare(trial) if self._owner.is_checked else None
             if reason is not None:
                 self._give_up(inputs, reason)
             elif self._is_alone and self._owner.is_checked:
-                self._owner.checked[self._code] = self.report
+                # As it is now: a step of several graphs will change it.
+                self._owner.checked[self._code] = replace(self.report)
         except Exception as error:  # Training goes on whatever fails here.
             if settings.strict:
                 raise
             self._give_up(inputs, f"the check failed: {type(error).__name__}: {error}")
         if settings.strict and self.report.fallback is not None:
             raise RuntimeError(self.report.fallback)
+
+    def _check_part(self, trial: Trial) -> str | None:
+        """Measures what a split of a part of a step takes by itself; why its gradients are wrong, if they are."""
+        graph, report = self._partitioner.plannable, self.report
+        assert isinstance(graph, Splittable)
+        expected = graph.running().takes.peak
+        peak = self._measure(trial, self._run)
+        graph.candidates.note(graph.plan, peak)
+        report.tried.append(_outcome(graph.plan, expected, peak, " by itself"))
+        report.rounds = len(report.tried)
+        reason = self._compare(trial) if self._owner.is_checked else None
+        if reason is not None:
+            report.tried[-1] += f", {reason}"
+        return reason
 
     def _try_together(self, inputs: Sequence[Any]) -> None:
         """The same where several processes train together: where one does not use its plan, none does."""
@@ -193,8 +248,8 @@ class Compiled:
         if self._is_alone or self._owner.inner.name != "inductor":
             return
         report = self.report
-        self._measure(Trial(inputs), self._run, report)
-        report.promised_bytes = max(report.promised_bytes or 0, report.measured_bytes or 0)
+        report.measured_bytes = report.external_bytes + self._measure(Trial(inputs), self._run)
+        report.promised_bytes = max(report.promised_bytes or 0, report.measured_bytes)
         report.notes.append("the graph communicates: its peak was measured, and not planned again")
 
     def _give_up(self, inputs: Sequence[Any], reason: str) -> None:
@@ -254,31 +309,41 @@ class Compiled:
 
     def _keep_budget(self, trial: Trial, inputs: Sequence[Any]) -> str | None:
         """Measures the peak of what was compiled, and compiles other splits until one keeps the budget and has the
-        right gradients; why none is used."""
+        right gradients, and one more that may be faster; why none is used."""
         known, limit = self._partitioner.candidates, self._partitioner.limit
         assert known is not None
-        runs: dict[str, tuple[Report, Run]] = {}
+        runs: dict[str, tuple[Partitioner, Run, Report]] = {}
         tried: dict[str, str] = {}
         partitioner, run, report = self._partitioner, self._run, self.report
+        near: Split | None = None
+
+        def measured(split: Split) -> None:
+            peak = self._measure(trial, run)
+            report.measured_bytes = report.external_bytes + peak
+            known.note(split, peak)
+            runs[split.key] = partitioner, run, report
+            assert report.predicted_bytes is not None
+            expected = report.predicted_bytes - report.external_bytes
+            tried[split.key] = _outcome(split, expected, peak, ", above the budget" if 0 < limit < peak else "")
+
         while True:
             split = partitioner.split
             assert split is not None
             if split.key not in runs:
-                peak = self._measure(trial, run, report)
-                known.note(split, peak)
-                runs[split.key] = report, run
-                tried[split.key] = _outcome(report, ", above the budget" if 0 < limit < peak else "")
-            if not known.keeps(split, limit) and len(tried) < _ROUNDS and known.is_worth_trying(limit, _WORTH):
+                measured(split)
+            if near is None and not known.keeps(split, limit) and len(tried) < _ROUNDS and known.is_worth_trying(limit, _WORTH):
                 partitioner, run, report = self._next(inputs, None)
                 if report.fallback is None and partitioner.split and partitioner.split.key not in runs:
                     continue
             best = known.best(limit)
+            if near is None and known.keeps(best, limit) and len(tried) < _ROUNDS and (near := known.near(limit, best)):
+                partitioner, run, report = self._next(inputs, near)
+                if report.fallback is None:
+                    continue
             if best.key not in runs:
                 partitioner, run, report = self._next(inputs, best)
-                known.note(best, self._measure(trial, run, report))
-                runs[best.key] = report, run
-                tried[best.key] = _outcome(report, "")
-            report, run = runs.pop(best.key)
+                measured(best)
+            self._partitioner, run, report = runs.pop(best.key)
             self._code = None if self._code is None else (self._code[0], best.key)
             report.rounds = len(tried)
             reason = self._take(trial, report, run)
@@ -295,18 +360,16 @@ class Compiled:
             if report.fallback is not None:
                 return report.fallback
 
-    def _measure(self, trial: Trial, run: Run, report: Report) -> int:
+    def _measure(self, trial: Trial, run: Run) -> int:
         """The peak of a step after the first one, above parameters and inputs."""
         with trial.prepared(run) as step:
             step()
-            peak = peak_above(step, _device(trial.inputs))
-        report.measured_bytes = report.external_bytes + peak
-        return peak
+            return peak_above(step, _device(trial.inputs))
 
     def _next(self, inputs: Sequence[Any], split: Split | None) -> tuple[Partitioner, Run, Report]:
         """Compiles a split; without one, that which is expected to be the best."""
         partitioner = self._partitioner.again(split)
-        run = self._owner.inner.compile(copy_of(self._gm), inputs, partitioner)
+        run = self._owner.inner.compile(copy_of(self._gm), inputs, partitioner, self._around)
         assert partitioner.last is not None
         partitioner.last.graph = self.report.graph
         return partitioner, run, partitioner.last
@@ -324,15 +387,20 @@ class Compiled:
         wanted = report.external_bytes + limit if limit else 0
         report.promised_bytes = max(wanted, report.measured_bytes)
         if report.measured_bytes > wanted > 0:
-            report.notes.append(f"no split keeps {wanted} bytes; this is the one with the lowest measured peak")
+            report.notes.append(NO_SPLIT)
             _log.warning("graph %s takes %d bytes, not %d", report.graph, report.measured_bytes, wanted)
 
 
-def _outcome(report: Report, why: str) -> str:
-    """A line about a split that was compiled."""
-    assert report.measured_bytes is not None and report.predicted_bytes is not None
-    own = report.external_bytes
-    return f"{report.split}: expected {report.predicted_bytes - own}, measured {report.measured_bytes - own} bytes{why}"
+def _outcome(split: Split, expected: int, peak: int, why: str) -> str:
+    """A line about a split that was compiled.
+
+    Args:
+        split: It.
+        expected: Bytes above parameters and inputs.
+        peak: As measured.
+        why: What else there is to say.
+    """
+    return f"{split.name}: expected {expected}, measured {peak} bytes{why}"
 
 
 def _without_backward(part: str | None) -> str:

@@ -10,18 +10,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from torch import fx
+from ._live import Footprint
+from ._plans import Search
+from ._split import Split
 
-from ._emit import emit
-from ._graph import CUT, TrainingGraph
-from ._live import Footprint, Workspace, footprint
-from ._plans import Search, found_within
-from ._split import Halves, Joint
-
-_TARGETS = ((1.0, 0.6), (1.0, 0.35), (0.5, 1.0), (0.5, 0.5), (0.2, 1.0), (0.2, 0.4), (0.05, 1.0), (0.05, 0.3))
-"""What plans of one graph are looked for: shares of what it saves, and of its peak, without recomputation."""
 _ALL = 20_000
 """Up to how many choices all are tried."""
 
@@ -30,54 +24,73 @@ Order = tuple[tuple[int, bool], ...]
 
 
 @dataclass(frozen=True)
-class Plannable:
-    """A joint graph as it can be planned again."""
-
-    joint: Joint
-    graph: TrainingGraph
-    workspace: Workspace
-    static: Sequence[int] | None
-    """Positions of the inputs that stay where they are."""
-    plan: Mapping[str, Any]
-    """The one that runs."""
-    takes: Footprint
-    """What that takes."""
-    folder: str | None = None
-    """Where a CPU's second memory lies."""
-
-    def gradient_bytes(self) -> int:
-        """Bytes of what the backward returns."""
-        return self.graph.bytes_of(one for one in self.joint.backward if isinstance(one, fx.Node))
-
-    def halves(self, plan: Mapping[str, Any]) -> Halves:
-        """Forward and backward of a plan."""
-        return self.joint.planned(emit(self.graph, plan, self.folder), self.static)
-
-    def traced(self) -> dict[str, Any]:
-        """The plan without recomputation, in the order of the trace."""
-        return {"steps": [{"op": "compute", "node": one["name"]} for one in self.graph.document["ops"]]}
-
-    def option(self, plan: Mapping[str, Any]) -> Option:
-        """A plan with what it takes."""
-        durations = {one["name"]: one["duration"] for one in self.graph.document["ops"]}
-        runs = [one["node"] for one in plan["steps"] if one["op"] in ("compute", "recompute")]
-        takes = self.takes
-        if plan is not self.plan:
-            takes = footprint(self.halves(plan), len(self.joint.cut.outputs), self.workspace)
-        duration = plan.get("duration", sum(durations[name] for name in runs))
-        return Option(plan, takes, duration, len(runs) - len(durations))
-
-
-@dataclass(frozen=True)
 class Option:
     """One plan of a graph."""
 
-    plan: Mapping[str, Any]
+    plan: Mapping[str, Any] | Split
+    """Behind Inductor a split."""
     takes: Footprint
     duration: int
     """Nanoseconds of all ops."""
     recomputes: int
     """Runs of ops besides the first ones."""
+    is_rough: bool = False
+    """Whether `takes` is the least that may be expected: `Plannable.exact` says more, and takes its time."""
+
+    def is_same(self, other: Option) -> bool:
+        """Whether both run the same ops in the same order."""
+        mine, others = (one.plan.key if isinstance(one.plan, Split) else one.plan["steps"] for one in (self, other))
+        return bool(mine == others)
+
+
+class Plannable(Protocol):
+    """A graph as it can be planned again."""
+
+    @property
+    def outputs(self) -> int:
+        """How many results of the forward are not saved for the backward."""
+
+    @property
+    def device(self) -> str:
+        """`"cpu"`, or a CUDA device such as `"cuda:1"`."""
+
+    def gradient_bytes(self) -> int:
+        """Bytes of what the backward returns."""
+
+    def running(self) -> Option:
+        """The plan that runs."""
+
+    def options(self, search: Search) -> list[Option]:
+        """Plans to choose from, the usual one first.
+
+        Args:
+            search: For all plans together.
+        """
+
+    def exact(self, option: Option) -> Option:
+        """The same as one of `options` with what it is expected to take."""
+
+    def seen(self, option: Option, forward: int, backward: int) -> Option:
+        """The same with what a step has shown of it.
+
+        Args:
+            option: One that ran.
+            forward: Most bytes of its forward, as `Footprint` has it.
+            backward: The same of its backward.
+        """
+
+    def refined(
+        self, graph: int, moments: Sequence[Moment], choice: Mapping[int, Option], limit: int, search: Search
+    ) -> Option | None:
+        """A plan for just the room that others leave, if there is one.
+
+        Args:
+            graph: The number of this graph.
+            moments: Of all steps that were measured.
+            choice: A plan for each graph, which keep the limit together.
+            limit: Bytes above what a step begins with.
+            search: How long, with how many threads.
+        """
 
 
 @dataclass(frozen=True)
@@ -139,66 +152,6 @@ def moments_of(
         hidden = sums if is_backward else hidden
     # What runs after the last one.
     return [*found, *(Moment(one + hidden, {}, {}) for one in peaks[2 * len(order) :])]
-
-
-def options(source: Plannable, search: Search) -> list[Option]:
-    """Plans of a graph of which none is better than another in everything; the first one recomputes nothing.
-
-    Args:
-        source: The graph.
-        search: For all plans together.
-    """
-    first = source.option(source.traced())
-    found = [first]
-    graph, part = source.graph, search.part(1 / (len(_TARGETS) + 1))
-    if (whole := found_within(graph, "100%", part)) is None:
-        return found
-    found.append(source.option(whole))
-    baseline = int(whole["baseline_peak_bytes"])
-    passed = _passed(graph)
-    for saved, share in _TARGETS:
-        most = passed + int(saved * first.takes.saved)
-        budget = max(most, int(share * baseline))
-        limited = graph if saved == 1.0 else graph.with_workspace(CUT, budget - most)
-        if (plan := found_within(limited, budget, part)) is not None:
-            found.append(source.option(plan))
-    if (plan := found_within(graph, "min", part)) is not None:
-        found.append(source.option(plan))
-    return [one for place, one in enumerate(found) if place == 0 or not _is_beaten(one, found[:place])]
-
-
-def refined(
-    plannable: Plannable, graph: int, moments: Sequence[Moment], choice: Mapping[int, Option], limit: int, search: Search
-) -> Option | None:
-    """A plan of one graph for just the room that the others leave, if one is found.
-
-    Args:
-        plannable: The graph.
-        graph: Its number.
-        moments: Of all steps that were measured.
-        choice: A plan for each graph, which keep the limit together.
-        limit: Bytes above what a step begins with.
-        search: How long, with how many threads.
-    """
-    takes = choice[graph].takes
-    saved = forward = backward = limit
-    for one in moments:
-        calls, left = one.waiting.get(graph, 0), limit - one.peak(choice)
-        if one.runs == graph and not one.is_backward:
-            forward = min(forward, left + takes.forward)
-        if one.runs == graph and one.is_backward:
-            # Of several calls that wait, one gives way to what its backward takes.
-            backward = min(backward, left + takes.backward + calls * takes.saved)
-            saved = min(saved, left // calls + takes.saved)
-        elif calls:
-            saved = min(saved, left // calls + takes.saved)
-    calls = max((one.waiting.get(graph, 0) for one in moments if one.runs == graph and one.is_backward), default=1)
-    passed = _passed(plannable.graph)
-    budget = min(forward, backward - (calls - 1) * saved + passed)
-    most = passed + saved
-    limited = plannable.graph.with_workspace(CUT, budget - most) if budget > most else plannable.graph
-    plan = found_within(limited, budget, search) if budget > 0 else None
-    return None if plan is None else plannable.option(plan)
 
 
 def peak(moments: Sequence[Moment], choice: Mapping[int, Option]) -> int:
@@ -288,22 +241,3 @@ def _improved(
         if rank(following) >= rank(choice):
             return choice
         choice = following
-
-
-def _passed(graph: TrainingGraph) -> int:
-    """Bytes that lie between forward and backward whatever is saved: what the one returns and the other is given."""
-    assert graph.cut is not None
-    document = graph.document
-    (cut,) = (one for one in document["ops"] if one["name"] == CUT)
-    tensors = (document["tensors"][index] for index in (*cut["reads"], *cut["defines"]))
-    storages = {one["storage"] for one in tensors}
-    return sum(document["storages"][one]["bytes"] for one in storages if document["storages"][one]["role"] != "external")
-
-
-def _is_beaten(option: Option, others: Sequence[Option]) -> bool:
-    def figures(one: Option) -> tuple[int, ...]:
-        takes = one.takes
-        return one.duration, takes.forward, takes.backward, takes.saved, sum(takes.shown.values())
-
-    mine = figures(option)
-    return any(all(a <= b for a, b in zip(figures(other), mine)) for other in others)

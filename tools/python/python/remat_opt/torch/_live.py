@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import fx
@@ -44,6 +44,27 @@ class Footprint:
     """What the forward leaves for the backward alone."""
     shown: Mapping[int, int]
     """Results of the forward, by their position, that it saves as well."""
+    results: int = 0
+    """Results of the forward that it does not save, where they are known to lie there while the backward runs."""
+
+    @property
+    def kept(self) -> int:
+        """What the forward leaves."""
+        return self.saved + sum(self.shown.values()) + self.results
+
+    @property
+    def peak(self) -> int:
+        """Most of a call whose backward follows its forward."""
+        return max(self.forward, self.kept + self.backward)
+
+    def scaled(self, factor: float) -> Footprint:
+        """The same with another peak; what the forward leaves stays.
+
+        Args:
+            factor: How many times higher both halves come.
+        """
+        backward = int((self.kept + self.backward) * factor) - self.kept
+        return replace(self, forward=int(self.forward * factor), backward=backward)
 
 
 def footprint(halves: Halves, forward_outputs: int, workspace: Workspace) -> Footprint:

@@ -23,8 +23,8 @@ from ._budget import Budget, Memory, objects_around, parse
 from ._candidates import Candidates, Source
 from ._divide import Plannable
 from ._dropout import split_dropout
-from ._effects import allow, is_getitem, is_random, names_of, refuse_unsupported, results
-from ._emit import emit, original
+from ._effects import allow, is_random, names_of, refuse_unsupported, results
+from ._emit import emit
 from ._free import resolved
 from ._graph import TrainingGraph
 from ._live import Workspace, footprint
@@ -32,9 +32,11 @@ from ._measure import ASSUMED_RATE, Costs, channels_last_workspace, measure
 from ._moving import is_outside
 from ._offload import Offload
 from ._peak import free_bytes, has_meter
+from ._planned import Planned
 from ._plans import Search, longest_of, plan_within
 from ._report import Report, record
-from ._split import Halves, Joint, Split, clean, remove_tags, saved_nodes, shares_memory, stock_halves
+from ._split import Halves, Joint, Split, clean, recomputes_of, remove_tags, saved_nodes, shares_memory, stock_halves
+from ._splittable import Splittable
 from ._storages import storage_bytes
 from ._transfers import taken_by
 from ._versions import PartitionerBase, keep_saved
@@ -44,6 +46,8 @@ _log = logging.getLogger("remat_opt")
 
 NOT_KEPT = "no plan keeps the budget; this is the one with the lowest peak that was found"
 """The note of a graph whose plan takes more than was asked for."""
+NO_SPLIT = "no split keeps the budget; this is the one with the lowest measured peak"
+"""The same behind Inductor."""
 _LARGE = 1 << 20
 """Bytes that an op has to read and write for its rate to count: less stays in caches."""
 
@@ -57,7 +61,7 @@ class Settings:
     form: Literal["exact", "split"] = "exact"
     """`exact`: both graphs have the order and the clones of a plan. `split`: one of several candidates decides what is
     saved, and PyTorch's partitioner and Inductor do the rest."""
-    options: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
     """Configuration of Inductor that is not the usual one."""
     tight: dict[str, Any] = field(default_factory=dict)
     """What is added to it for splits that are `is_tight`; without it there are none."""
@@ -91,7 +95,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         settings: Settings,
         inner: str,
         split: Split | None = None,
-        given: tuple[Mapping[str, Any], Report] | None = None,
+        given: tuple[Mapping[str, Any] | Split, Report] | None = None,
         name: str | None = None,
     ) -> None:
         self.settings = settings
@@ -101,9 +105,10 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         self.name = name
         """Of the graph, in reports; that which Dynamo gives to it, without one."""
         self.given = given
-        """Of `exact`: the plan that is obeyed instead of one within the budget, and the report of it."""
+        """The plan or split that is obeyed instead of one within the budget, and the report of the graph, whose totals are
+        those of a step of several graphs."""
         self.plannable: Plannable | None = None
-        """Of `exact`: the last graph, to be planned again."""
+        """The last graph, to be planned again."""
         self.split = split
         """The split of the last graph; one that is given is the only one that is looked at."""
         self.last: Report | None = None
@@ -119,13 +124,14 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         self._is_given = split is not None
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"settings": self.settings, "inner": self.inner, "budget": self.settings.budget}
+        # Options may be passes, which cannot be pickled.
+        own = {"settings": replace(self.settings, options={}), "inner": self.inner, "budget": self.settings.budget}
         own |= {"limit": 0, "draws": False, "_is_given": False}
         return own | dict.fromkeys(("split", "last", "candidates", "code", "given", "plannable", "name"))
 
     def uuid(self) -> str:
         """What the results depend on besides the graph; part of the key of Inductor's caches."""
-        options = "" if self.settings.is_owned else json.dumps(asdict(self.settings), sort_keys=True)
+        options = "" if self.settings.is_owned else json.dumps(asdict(self.settings), sort_keys=True, default=repr)
         if self.settings.budget.is_free:
             options += f" {free_bytes('cuda' if torch.cuda.is_available() else 'cpu')}"
         return hashlib.sha256(f"remat-opt {_native.VERSION} {self.inner} {options}".encode()).hexdigest()
@@ -196,6 +202,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
             graph.document["paging"] = self.settings.offload.paging(graph.device)
         plain = {node.name: cost.workspace for node, cost in costs.by_node.items() if cost.workspace}
         plan = self._plan(graph, report) if self.given is None else self.given[0]
+        assert not isinstance(plan, Split)
         static = keywords.get("static_lifetime_input_indices")
         self.code = joint.key(), _cache.key_of(plan["steps"])
         emitted = emit(graph, plan, self.settings.folder)
@@ -205,7 +212,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         halves = joint.extract(emitted, outputs, saved, static)
         workspace = Workspace(plain, {})
         takes = footprint(halves, len(joint.cut.outputs), workspace)
-        self.plannable = Plannable(joint, graph, workspace, static, plan, takes, self.settings.folder)
+        self.plannable = Planned(joint, graph, workspace, static, plan, takes, self.settings.folder)
         return halves
 
     def _choose(
@@ -221,34 +228,38 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
     ) -> Halves:
         """The best of several splits."""
         durations = {node.name: cost.duration for node, cost in costs.by_node.items()}
-        tight = self.settings.tight
-        source = Source(joint, graph, joint_inputs, keywords, durations, workspace, rate, tight)
-        environment = [(device := graph.device), has_meter(device), self.settings.options, tight]
+        options, tight = self.settings.options, self.settings.tight
+        source = Source(joint, graph, joint_inputs, keywords, durations, workspace, rate, options, tight)
+        environment = [(device := graph.device), has_meter(device), repr(sorted(options.items())), tight]
         known = self.candidates
         if known is None or known.graph != joint.key():
             known = self.candidates = Candidates(source, self.settings.search, environment)
             longest = longest_of(known.fastest) if self.budget.is_auto else None
             known.allow(self.settings.is_checked, longest)
         self.limit = self.budget.of_candidates(graph.external_bytes, known.baseline)
-        if not self._is_given:
+        if self.given is not None:
+            assert isinstance(self.given[0], Split)
+            self.split = self.given[0]
+        elif not self._is_given:
             self.split = known.choose(self.limit, source.predict)
         assert self.split is not None
-        expected = known.expected(self.split, source.predict)
-        report.baseline_bytes = graph.external_bytes + known.baseline
-        report.promised_bytes = graph.external_bytes + expected
-        report.predicted_bytes = report.promised_bytes
         report.split = self.split.name
         self.code = joint.key(), self.split.key
-        if expected > self.limit > 0 and not self.settings.is_owned:
-            report.notes.append("no split is expected to keep the budget; this is the one with the lowest peak")
-            _log.warning("graph %s: no split is expected to keep the budget: %s", report.graph, report.promised_bytes)
-        report.overhead = self.split.duration / max(1, known.fastest) - 1
-        halves = joint.halves(self.split, graph, joint_inputs, keywords)
-        calls = [original(node.name) for half in halves for node in half.graph.nodes if _is_call(node)]
-        report.recomputes = len(calls) - len(set(calls))
+        if self.given is None:
+            expected = known.expected(self.split, source.predict)
+            report.baseline_bytes = graph.external_bytes + known.baseline
+            report.promised_bytes = graph.external_bytes + expected
+            report.predicted_bytes = report.promised_bytes
+            if expected > self.limit > 0 and not self.settings.is_owned:
+                report.notes.append("no split is expected to keep the budget; this is the one with the lowest peak")
+                _log.warning("graph %s: no split is expected to keep the budget: %s", report.graph, report.promised_bytes)
+            report.overhead = self.split.duration / max(1, known.fastest) - 1
+        halves = source.halves(self.split)
+        report.recomputes = recomputes_of(halves)
         given = pytree.arg_tree_leaves(*next(iter(halves[0].graph.find_nodes(op="output"))).args)
         saved = [one for one in given[len(joint.cut.outputs) :] if isinstance(one, fx.Node)]
         report.saved_bytes = graph.bytes_of(saved)
+        self.plannable = Splittable(source, known, self.split, report.recomputes)
         if self.settings.is_owned and shares_memory(halves[0], saved):
             keep_saved()
         return halves
@@ -332,10 +343,6 @@ def _moved(node: fx.Node) -> int:
     """Bytes that an op reads and writes."""
     values = [value for one in (node, *node.all_input_nodes) for _, value in results(one)]
     return sum(min(one.numel() * one.element_size(), storage_bytes(one)) for one in values)
-
-
-def _is_call(node: fx.Node) -> bool:
-    return node.op == "call_function" and not is_getitem(node)
 
 
 def graph_name() -> str:

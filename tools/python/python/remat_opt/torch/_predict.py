@@ -18,7 +18,7 @@ from torch import fx
 from torch.utils import _pytree as pytree
 from torch.utils._ordered_set import OrderedSet
 
-from ._live import Workspace, live_peak
+from ._live import Footprint, Workspace, footprint
 from ._split import Halves
 
 _log = logging.getLogger("remat_opt")
@@ -27,8 +27,8 @@ _PAGE = 64
 """What PyTorch's allocator on a CPU rounds sizes up to."""
 
 
-def predict(halves: Halves, forward_outputs: int, workspace: Workspace) -> int:
-    """Most bytes that the two halves take above parameters and inputs.
+def predict(halves: Halves, forward_outputs: int, workspace: Workspace) -> Footprint:
+    """What the two halves take above parameters and inputs.
 
     Args:
         halves: Forward and backward, which Inductor changes.
@@ -38,15 +38,20 @@ def predict(halves: Halves, forward_outputs: int, workspace: Workspace) -> int:
     forward, backward = halves
     try:
         first = _schedule(forward, False, forward_outputs)
-        saved = first.outputs[forward_outputs:]
         second = _schedule(backward, True, 0)
         inputs = [node.name for node in backward.graph.find_nodes(op="placeholder")]
-        given = first.results(forward_outputs)
-        held = _own_sizes(first, saved, inputs)
-        return max(first.peak({}, 0, workspace), second.peak(held, given, workspace))
+        results, held, shown = _left(first, forward_outputs, inputs)
+        saved = sum(held.values())
+        return Footprint(
+            forward=first.peak({}, workspace),
+            backward=second.peak(held, workspace) - saved,
+            saved=saved,
+            shown=shown,
+            results=results,
+        )
     except Exception as error:  # Whatever Inductor throws, it throws again where the split is compiled.
         _log.warning("a peak is predicted without Inductor's schedule: %s: %s", type(error).__name__, error)
-        return live_peak(halves, forward_outputs, workspace)
+        return footprint(halves, forward_outputs, workspace)
 
 
 @dataclass
@@ -73,23 +78,18 @@ class _Schedule:
     is_channels_last: bool = False
     """Whether convolutions are given their channels last."""
 
-    def results(self, number: int) -> int:
-        """Bytes of the first results."""
-        sizes = self._sizes()
-        return sum(sizes.get(name, 0) for name in {one for one in self.outputs[:number] if one is not None})
-
-    def _sizes(self) -> dict[str, int]:
+    def sizes(self) -> dict[str, int]:
+        """Bytes of all buffers."""
         return {name: size for step in self.steps for name, size in step.allocates.items()}
 
-    def peak(self, held: Mapping[str, int], given: int, workspace: Workspace) -> int:
+    def peak(self, held: Mapping[str, int], workspace: Workspace) -> int:
         """Most bytes at a step.
 
         Args:
             held: Inputs that die after their last use, by size.
-            given: Bytes that stay.
             workspace: Of all nodes.
         """
-        sizes = {**held, **self._sizes()}
+        sizes = {**held, **self.sizes()}
         kept = set(self.outputs)
         last: dict[str, int] = {}
         for index, step in enumerate(self.steps):
@@ -98,7 +98,7 @@ class _Schedule:
         for name, index in last.items():
             if name not in kept:
                 ends.setdefault(index, []).append(name)
-        live = given + sum(held.values())
+        live = sum(held.values())
         highest = live
         for index, step in enumerate(self.steps):
             dead = ends.get(index, ())
@@ -225,15 +225,31 @@ def _parts(buffer: Any, size: int) -> dict[str, int]:
     return parts
 
 
-def _own_sizes(forward: _Schedule, saved: Sequence[str | None], inputs: Sequence[str]) -> dict[str, int]:
-    """Bytes of the inputs of the backward that are results of the forward, each memory once."""
-    sizes, seen = forward._sizes(), set()
-    found = {}
+def _left(forward: _Schedule, visible: int, inputs: Sequence[str]) -> tuple[int, dict[str, int], dict[int, int]]:
+    """What a forward leaves, each memory once.
+
+    Args:
+        forward: Its schedule.
+        visible: How many results are not saved tensors.
+        inputs: Of the backward: what is saved, and what autograd passes to it.
+
+    Returns:
+        Bytes of results that are not saved, of saved tensors by the inputs of the backward, and of results that are saved
+        as well by their position.
+    """
+    sizes = forward.sizes()
+    places: dict[str, int] = {}
+    for place, name in enumerate(forward.outputs[:visible]):
+        if name in sizes:
+            places.setdefault(name, place)
+    saved = forward.outputs[visible:]
+    own: dict[str, str] = {}
     for name, given in zip(inputs, saved):
-        if given in sizes and given not in seen:
-            seen.add(given)
-            found[name] = sizes[given]
-    return found
+        if given in sizes and given not in places:
+            own.setdefault(given, name)
+    shown = {places[name]: sizes[name] for name in saved if name in places}
+    results = sum(sizes[name] for name, place in places.items() if place not in shown)
+    return results, {name: sizes[given] for given, name in own.items()}, shown
 
 
 def _schedule(gm: fx.GraphModule, is_backward: bool, visible: int) -> _Schedule:

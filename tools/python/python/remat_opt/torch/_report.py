@@ -31,7 +31,8 @@ class Report:
     Inductor: what PyTorch's own split takes, as Inductor fuses and orders it, by prediction. Shares such as `"60%"` are
     of what this is above `external_bytes`."""
     promised_bytes: int | None = None
-    """The total that a step is said to take at most; `None` where PyTorch's own partitioner was used."""
+    """The total that a step is said to take at most; `None` where PyTorch's own partitioner was used, and where other graphs
+    run in the same step until that was planned as a whole."""
     predicted_bytes: int | None = None
     """The total that was expected before compiling with Inductor."""
     measured_bytes: int | None = None

@@ -20,11 +20,11 @@ from torch.utils import _pytree as pytree
 from torch.utils._ordered_set import OrderedSet
 
 from . import _cache
-from ._effects import UnsupportedGraph, is_once, results, without_repetitions
-from ._emit import Emitted, drop_unused, emit
+from ._effects import UnsupportedGraph, is_getitem, is_once, results, without_repetitions
+from ._emit import Emitted, drop_unused, emit, original
 from ._graph import Cut, TrainingGraph, ancestors
 from ._storages import Storages
-from ._versions import call_known, dead_numbers, must_be_in_forward, overwritten
+from ._versions import call_known, traced, must_be_in_forward, overwritten
 
 Halves = tuple[fx.GraphModule, fx.GraphModule]
 """The forward and the backward."""
@@ -94,7 +94,7 @@ class Joint:
         joint = fx.GraphModule(self.gm, emitted.graph)
         primals = [node for node in emitted.graph.find_nodes(op="placeholder") if stock._is_primal(node)]
         fixed = dict.fromkeys(primals[index] for index in static or () if index < len(primals))
-        with dead_numbers(emitted.graph):
+        with traced(emitted.graph):
             halves: Halves = call_known(
                 stock._extract_fwd_bwd_modules,
                 joint,
@@ -156,7 +156,7 @@ def stock_halves(gm: fx.GraphModule, joint_inputs: Sequence[object], keywords: M
 
 def clean(gm: fx.GraphModule) -> None:
     """Removes what is computed twice or for nothing."""
-    with dead_numbers(gm.graph):
+    with traced(gm.graph):
         gm.graph.eliminate_dead_code()
     if torch._functorch.config.cse:
         gm.graph = without_repetitions(gm.graph)
@@ -188,6 +188,13 @@ def saved_names(joint: Joint, halves: Halves) -> tuple[str, ...]:
     """What the forward saves besides inputs, by the inputs of the backward."""
     given = {node.name for node in joint.gm.graph.find_nodes(op="placeholder")}
     return tuple(sorted(node.name for node in halves[1].graph.find_nodes(op="placeholder") if node.name not in given))
+
+
+def recomputes_of(halves: Halves) -> int:
+    """Runs of ops besides the first ones."""
+    calls = (node for half in halves for node in half.graph.nodes if node.op == "call_function" and not is_getitem(node))
+    names = [original(node.name) for node in calls]
+    return len(names) - len(set(names))
 
 
 def shares_memory(forward: fx.GraphModule, saved: Iterable[fx.Node]) -> bool:

@@ -20,12 +20,13 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from ._budget import objects_around
 from ._code import Half
-from ._divide import Moment, Option, Order, Plannable, choose, duration, moments_of, options, peak, refined
+from ._divide import Moment, Option, Order, Plannable, choose, duration, moments_of, peak
 from ._free import resolved
-from ._partition import NOT_KEPT, Settings
+from ._partition import NO_SPLIT, NOT_KEPT, Settings
 from ._peak import Marks, can_mark
 from ._plans import longest_of
 from ._report import Report
+from ._together import processes
 from ._wrappers import Around, after_backward, around
 
 _log = logging.getLogger("remat_opt")
@@ -34,8 +35,11 @@ PART = "a part of a step: the budget is divided when all of the step was seen"
 """The note of a graph until then."""
 AROUND = "what runs around the graph takes more than was promised for it alone: the step was planned again with that"
 """The note of a graph that is the only one of its step, with results that a loss outside of it keeps, for instance."""
-_ROUNDS = 3
-"""How often the budget of one order of graphs is divided: what runs between graphs may take other bytes after a change."""
+ALONE = "several graphs run in a step of several processes: each is planned for itself, so nothing is promised"
+"""The note of a graph whose budget is not divided."""
+_ROUNDS, _COMPILED_ROUNDS = 3, 2
+"""How often the budget of one order of graphs is divided, op by op and behind Inductor, which compiles each change: what
+runs between graphs may take other bytes after a change."""
 _NOISE = 1 << 20
 """Bytes by which the C library's count of the heap may differ from what a step takes: small blocks that it keeps for later
 are among what is taken."""
@@ -110,9 +114,13 @@ class Steps:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._budget = settings.budget
+        self._is_compiled = settings.form == "split"
+        """Whether the graphs run behind Inductor."""
         self._graphs: list[Graph] = []
         self._menus: dict[int, list[Option]] = {}
         self._choice: dict[int, Option] = {}
+        self._before: dict[int, Option] = {}
+        """What graphs ran before the last change."""
         self._calls: list[_Call] = []
         self._order: list[tuple[int, bool]] = []
         self._waiting: list[Counter[int]] = []
@@ -192,7 +200,28 @@ class Steps:
         else:
             own = (one.untyped_storage() for one in _tensors(results[outputs:]))
             self._calls.append(_Call(number, [StorageWeakRef(one) for one in own if one.data_ptr() not in inputs]))
+            self._withdraw()
         return results
+
+    def _withdraw(self) -> None:
+        """Takes back what was promised for a graph alone where others wait for their backward at the same time."""
+        if len(self._calls) < 2:
+            return
+        for report in (self._graphs[one.graph].report for one in self._calls if one.graph not in self._menus):
+            report.promised_bytes = None
+            if (note := ALONE if self._is_alone() else PART) not in report.notes:
+                report.notes.append(note)
+
+    def _is_alone(self) -> bool:
+        """Whether graphs are not planned together: processes compile splits together or not at all."""
+        return self._is_compiled and processes() > 1
+
+    def refused(self, number: int) -> None:
+        """Says that a graph runs what it ran before the last change, since its gradients were wrong with the new plan."""
+        self._menus[number] = [one for one in self._menus[number] if not one.is_same(self._choice[number])]
+        self._choice[number] = self._before[number]
+        for graph in self._menus:
+            self._graphs[graph].report.promised_bytes = None
 
     def _mark(self) -> None:
         if self._marks is not None:
@@ -249,7 +278,7 @@ class Steps:
         """Whether all graphs of a step have plans, and something else may lie beside what they take: other graphs, or
         what runs around the only one, where that is seen."""
         order = kind.order
-        if any(self._graphs[graph].plannable is None for graph, _ in order):
+        if self._is_alone() or any(self._graphs[graph].plannable is None for graph, _ in order):
             return False
         if len(order) > 2:
             return sum(not is_backward for _, is_backward in order) > 1
@@ -268,14 +297,16 @@ class Steps:
         promised = graph.report.promised_bytes - graph.report.external_bytes
         live, peaks = kind.found(marks)
         if marks.has_peaks:
+            # Behind Inductor a promise may be just what was measured.
+            promised += objects_around(promised, graph.report.ops) if self._is_compiled else 0
             return max(*peaks, peaks[-1] + sums) <= promised
         # Objects of tensors are among what lies there between the halves; the promise counts those of each half.
-        choice = {order[0][0]: graph.plannable.option(graph.plannable.plan)}
+        choice = {order[0][0]: graph.plannable.running()}
         most = peak(moments_of(order, waiting, live, peaks, choice, sums), choice)
         return most <= promised + _NOISE + objects_around(most, graph.report.ops)
 
     def _device(self) -> str:
-        places = (one.plannable.graph.device for one in self._graphs if one.plannable is not None)
+        places = (one.plannable.device for one in self._graphs if one.plannable is not None)
         return next((one for one in places if one != "cpu"), "cpu")
 
     def _note(
@@ -288,16 +319,13 @@ class Steps:
                 self._kept.add(kind)
                 return
             self._graphs[order[0][0]].report.notes.append(AROUND)
-        for graph, _ in order:
-            if graph not in self._menus:
-                plannable = self._graphs[graph].plannable
-                assert plannable is not None
-                self._choice[graph] = plannable.option(plannable.plan)
-                # The plan that runs may have a lower peak than all others.
-                self._menus[graph] = [*options(plannable, self._settings.search), self._choice[graph]]
+        live, peaks = kind.found(marks)
+        for graph in {graph for graph, _ in order}:
+            self._offer(graph)
+            if marks.has_peaks:
+                self._see(graph, order, live, peaks)
         before = self._known.get(kind)
         calls = Counter(graph for graph, is_backward in order if not is_backward)
-        live, peaks = kind.found(marks)
         most = max(peaks) if marks.has_peaks else None
         known = _Known(moments_of(order, waiting, live, peaks, self._choice, sums), external, calls, most)
         known.rounds = 1 if before is None else before.rounds + 1
@@ -306,35 +334,81 @@ class Steps:
         external = max(one.external for one in self._known.values())
         limit = self._limit(moments, external)
         chosen = {graph: self._choice[graph] for graph in self._menus}
-        if known.rounds <= _ROUNDS and (peak(moments, chosen) > limit or known.rounds == 1):
+        rounds = _COMPILED_ROUNDS if self._is_compiled else _ROUNDS
+        if known.rounds <= rounds and (peak(moments, chosen) > limit or known.rounds == 1):
             calls = sum((one.calls for one in self._known.values()), Counter())
-            once = duration({graph: menu[0] for graph, menu in self._menus.items()}, calls)
-            longest = longest_of(once) if self._budget.is_auto else None
-            chosen = choose(moments, self._menus, calls, limit, longest)
+            longest = longest_of(duration(self._fastest(), calls)) if self._budget.is_auto else None
+            chosen = self._chosen(moments, calls, limit, longest)
             if longest is None and 0 < limit and peak(moments, chosen) <= limit:
                 chosen = self._refined(moments, calls, chosen, limit)
-        changed = [graph for graph, one in chosen.items() if one.plan["steps"] != self._choice[graph].plan["steps"]]
+        changed = [graph for graph, one in chosen.items() if not one.is_same(self._choice[graph])]
         for graph in changed:
             self._graphs[graph].take(chosen[graph])
+        self._before = dict(self._choice)
         self._choice |= chosen
         known.is_settled = not changed
         self._report(moments, external, limit)
+
+    def _offer(self, graph: int) -> None:
+        """Looks for plans of a graph. Behind Inductor, what was measured since tells more of each."""
+        if graph in self._menus and not self._is_compiled:
+            return
+        plannable = self._graphs[graph].plannable
+        assert plannable is not None
+        running = self._choice[graph] = plannable.running()
+        first, *others = plannable.options(self._settings.search)
+        # The plan that runs may have a lower peak than all others.
+        others = [one for one in others if not one.is_same(running)]
+        self._menus[graph] = [running, *others] if running.is_same(first) else [first, *others, running]
+
+    def _see(self, graph: int, order: Order, live: Sequence[int], peaks: Sequence[int]) -> None:
+        """Takes in what the plan of a graph has taken in a measured step."""
+        plannable, option = self._graphs[graph].plannable, self._choice[graph]
+        assert plannable is not None
+        most = {False: 0, True: 0}
+        for place, (one, is_backward) in enumerate(order):
+            if one == graph:
+                most[is_backward] = max(most[is_backward], peaks[1 + 2 * place] - live[1 + 2 * place])
+        self._replace(graph, option, plannable.seen(option, most[False], most[True]))
+
+    def _replace(self, graph: int, option: Option, better: Option) -> None:
+        """Takes one option for another that says more of the same plan."""
+        self._menus[graph] = [better if one is option else one for one in self._menus[graph]]
+        if self._choice[graph] is option:
+            self._choice[graph] = better
+
+    def _chosen(
+        self, moments: Sequence[Moment], calls: Counter[int], limit: int, longest: int | None
+    ) -> dict[int, Option]:
+        """A plan for each graph. Of rough ones, only what would be taken is looked at closely."""
+        while True:
+            chosen = choose(moments, self._menus, calls, limit, longest)
+            rough = [graph for graph, one in chosen.items() if one.is_rough]
+            if not rough:
+                return chosen
+            for graph in rough:
+                plannable = self._graphs[graph].plannable
+                assert plannable is not None
+                self._replace(graph, chosen[graph], plannable.exact(chosen[graph]))
+
+    def _fastest(self) -> dict[int, Option]:
+        return {graph: min(menu, key=lambda one: one.duration) for graph, menu in self._menus.items()}
 
     def _refined(
         self, moments: Sequence[Moment], calls: Counter[int], chosen: dict[int, Option], limit: int
     ) -> dict[int, Option]:
         """A choice with plans that use the room which it leaves, the graph with most time to gain first."""
-        first = {graph: menu[0] for graph, menu in self._menus.items()}
+        fastest = self._fastest()
 
         def gain(graph: int) -> int:
-            return calls[graph] * (chosen[graph].duration - first[graph].duration)
+            return calls[graph] * (chosen[graph].duration - fastest[graph].duration)
 
         todo = [graph for graph in sorted(chosen, key=gain, reverse=True) if gain(graph) > 0]
         for graph in todo:
             plannable = self._graphs[graph].plannable
             assert plannable is not None
             part = self._settings.search.part(1 / len(todo))
-            if (option := refined(plannable, graph, moments, chosen, limit, part)) is not None:
+            if (option := plannable.refined(graph, moments, chosen, limit, part)) is not None:
                 self._menus[graph].append(option)
                 menus = {one: [plan] for one, plan in chosen.items()} | {graph: [chosen[graph], option]}
                 chosen = choose(moments, menus, calls, limit)
@@ -355,13 +429,15 @@ class Steps:
         """Says in the report of each graph what the step takes."""
         most = peak(moments, self._choice)
         objects = objects_around(most, self._ops())
-        first = {graph: menu[0] for graph, menu in self._menus.items()}
-        baseline = peak(moments, first)
+        fastest = self._fastest()
+        baseline = peak(moments, {graph: menu[0] for graph, menu in self._menus.items()})
         seen = [one.measured for one in self._known.values() if one.measured is not None]
         measured = max(seen) if seen and self._settled() else None
         missed = f"no plans of its graphs keep the budget of the step, {external + limit} bytes"
         for graph in self._menus:
             report, option = self._graphs[graph].report, self._choice[graph]
+            if report.fallback is not None:
+                continue
             report.graphs = len(self._menus)
             report.external_bytes = external
             report.baseline_bytes = external + baseline
@@ -369,9 +445,9 @@ class Steps:
             report.measured_bytes = None if measured is None else external + measured
             report.saved_bytes = option.takes.saved + sum(option.takes.shown.values())
             report.recomputes = option.recomputes
-            report.overhead = option.duration / max(1, first[graph].duration) - 1
+            report.overhead = option.duration / max(1, fastest[graph].duration) - 1
             # What was said of the graph alone, or of an earlier choice.
-            report.notes = [one for one in report.notes if one not in (PART, NOT_KEPT, self._missed)]
+            report.notes = [one for one in report.notes if one not in (PART, NOT_KEPT, NO_SPLIT, self._missed)]
             if 0 < limit < most:
                 report.notes.append(missed)
         self._missed = missed

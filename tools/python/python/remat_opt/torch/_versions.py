@@ -66,11 +66,11 @@ def keep_saved() -> None:
 
 
 @contextlib.contextmanager
-def dead_numbers(graph: fx.Graph) -> Iterator[None]:
-    """While it is open, ops that may draw random numbers are dead code where nobody reads them.
+def traced(graph: fx.Graph) -> Iterator[None]:
+    """While it is open, PyTorch takes what is done to a graph for a part of its compilation, as it is while Dynamo compiles.
 
-    FX says so inside of Dynamo alone: elsewhere the backward of a joint graph would run again all such ops whose
-    arguments it has, attention without dropout among them.
+    Ops that may draw random numbers are dead code then, where nobody reads them: elsewhere the backward of a joint graph
+    would run again all such ops whose arguments it has, attention without dropout among them.
     """
     if TracingContext.try_get() is not None:
         yield
