@@ -15,7 +15,8 @@ import wheel
 pytestmark = wheel.is_there
 
 EXAMPLES = models.ROOT / "examples"
-NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
+NOTEBOOKS = sorted(path for path in EXAMPLES.glob("*.ipynb") if "remat_opt.torch" not in path.read_text())
+"""Those with PyTorch are tested beside it."""
 MODEL = models.ROOT / "test" / "models" / "unet_tiny_train.onnx"
 
 RUN = """

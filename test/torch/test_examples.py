@@ -1,11 +1,13 @@
 """The examples that train with PyTorch."""
 
+import json
 import os
 import pathlib
 import subprocess
 import sys
 
-EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "larger_batch.py"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+EXAMPLE = EXAMPLES / "larger_batch.py"
 
 
 def test_a_batch_that_does_not_fit_trains_within_the_same_memory():
@@ -18,3 +20,13 @@ def test_a_batch_that_does_not_fit_trains_within_the_same_memory():
     assert "can't allocate memory" in as_it_is or "MemoryError" in as_it_is
     assert planned.startswith('planned: {"loss": ')
     assert "gradients: same bits" in report
+
+
+def test_the_notebook_about_training_runs():
+    book = json.loads((EXAMPLES / "training.ipynb").read_text())
+    code = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
+    assert len(code) > 3 and not any(cell["outputs"] for cell in code), "outputs are not kept"
+    names: dict[str, object] = {}
+    for cell in code:
+        exec("".join(cell["source"]), names)
+    assert "same bits" in str(names["report"]) and names["moving"].reports[0].moved_bytes > 0
