@@ -82,13 +82,11 @@ docs: setup
 
 # The planner as a page for a browser, in target/web: files that any server of files serves. `setup` installs the standard library for WebAssembly.
 WASM = wasm32-unknown-unknown
-# What Rust's target uses.
-WASM_OPT = $(addprefix --enable-,bulk-memory sign-ext mutable-globals nontrapping-float-to-int reference-types multivalue)
 web: setup
 	@if [ -d "$$(rustc --print sysroot)/lib/rustlib/$(WASM)" ] && command -v wasm-opt >/dev/null; then set -ex; \
 			$(CARGO) build --quiet --locked --profile web --target $(WASM) -p remat-web; \
-			$(CARGO) run --quiet --locked -p xtask --no-default-features --features web -- web target/$(WASM)/web/remat_web.wasm target/web; \
-			wasm-opt -Oz --strip-debug --strip-producers $(WASM_OPT) target/web/remat_bg.wasm -o target/web/remat_bg.wasm; \
+			wasm-opt -Oz --strip-debug target/$(WASM)/web/remat_web.wasm -o target/$(WASM)/web/small.wasm; \
+			$(CARGO) run --quiet --locked -p xtask --no-default-features --features web -- web target/$(WASM)/web/small.wasm target/web; \
 		else echo "SKIPPED: there is no standard library for $(WASM) or no wasm-opt, the page is not built"; $(call UNLESS_REQUIRED,web); fi
 
 # One target of docs/fuzzing.md under libFuzzer, from the seeds of the tests and what earlier runs found. Needs `cargo install cargo-fuzz`.

@@ -18,6 +18,8 @@ from onnx import TensorProto, helper, numpy_helper
 PAGE = models.ROOT / "target" / "web"
 MOST = 4_000_000
 """Bytes of all files of the page."""
+HANGS = 600.0
+"""Seconds after which nothing more is to be expected of a page."""
 
 need.require("browser", browsers.CHROMIUM is not None, "no Chromium: third_party/fetch.sh installs it where it can")
 need.require("web", (PAGE / "remat_bg.wasm").exists(), "the page is not built: `make web`")
@@ -59,8 +61,10 @@ def page(browser, address):
 
 
 def until(page, script):
-    """Waits for as long as it takes until an expression is true."""
+    """Waits until an expression is true, far longer than it takes."""
+    ends = time.monotonic() + HANGS
     while not page.run(script):
+        assert time.monotonic() < ends, page.run("document.body.innerText")
         time.sleep(0.1)
 
 
@@ -75,11 +79,14 @@ def saved(page, kind):
     for old in page.downloads.glob("*"):
         old.unlink()
     page.run(f"document.querySelector('[data-file={kind}]').click()")
-    while True:
+    ends = time.monotonic() + HANGS
+    while time.monotonic() < ends:
         files = [file for file in page.downloads.glob("*") if file.suffix != ".crdownload" and file.stat().st_size]
         if files:
             return files[0]
         time.sleep(0.05)
+    raise AssertionError(f"{kind} is not saved")
+
 
 
 def explored(page):

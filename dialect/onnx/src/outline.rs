@@ -129,7 +129,9 @@ impl<R: Read + Seek> Source<R> {
         for shift in (0..70).step_by(7) {
             self.within(1, end)?;
             let mut byte = [0];
-            self.file.read_exact(&mut byte).map_err(|cause| unread(self.at, &cause))?;
+            self.file
+                .read_exact(&mut byte)
+                .map_err(|cause| unread(self.at, &cause))?;
             self.at += 1;
             if shift < 64 {
                 value |= u64::from(byte[0] & 0x7f) << shift;
@@ -159,7 +161,9 @@ impl<R: Read + Seek> Source<R> {
 
     fn skip(&mut self, length: u64) -> Result<(), OnnxError> {
         let relative = i64::try_from(length).unwrap_or(i64::MAX);
-        self.file.seek_relative(relative).map_err(|cause| unread(self.at, &cause))?;
+        self.file
+            .seek_relative(relative)
+            .map_err(|cause| unread(self.at, &cause))?;
         self.at += length;
         Ok(())
     }
@@ -252,7 +256,9 @@ impl Restored {
             self.bytes(bytes);
             return Ok(());
         };
-        tensor.external_data.retain(|entry| !["location", "offset", "length"].contains(&entry.key.as_str()));
+        tensor
+            .external_data
+            .retain(|entry| !["location", "offset", "length"].contains(&entry.key.as_str()));
         tensor.data_location = EnumOrUnknown::default();
         self.bytes(&written(&tensor)?);
         self.head(wire::RAW_DATA, length);

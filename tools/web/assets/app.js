@@ -25,7 +25,7 @@ function start() {
     waiting.delete(data.number);
     if (data.broken) start();
     if (data.error === undefined) call.resolve(data.answer);
-    else call.reject(new Error(data.error));
+    else call.reject(Object.assign(new Error(data.error), { dims: data.dims }));
   };
   worker.onerror = event => say(`the planner cannot be loaded: ${event.message ?? "the browser gives no reason"}`, true);
 }
@@ -67,16 +67,14 @@ async function open(file, dims = {}) {
   } catch (error) {
     if (file !== chosen) return;
     say(error.message, true);
-    askForSizes(error.message, dims);
+    askForSizes(error.dims ?? [], dims);
   }
 }
 
-// Names of open sizes stand in the message of the planner, in quotes after `set`.
-function askForSizes(message, dims) {
-  const found = [...message.matchAll(/`([^`]+)=N`/g)].map(match => match[1]);
-  if (found.length === 0) return;
+function askForSizes(names, dims) {
+  if (names.length === 0) return;
   const fields = at("sizes").querySelector(".fields");
-  fields.replaceChildren(...found.map(name => {
+  fields.replaceChildren(...names.map(name => {
     const [label, input] = [document.createElement("label"), document.createElement("input")];
     Object.assign(input, { type: "number", min: 1, name, value: dims[name] ?? 1, required: true });
     label.append(name, input);

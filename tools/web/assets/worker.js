@@ -36,6 +36,6 @@ onmessage = async ({ data }) => {
   } catch (error) {
     // A trap leaves the library in no state that could be used.
     const broken = error instanceof WebAssembly.RuntimeError;
-    postMessage({ number: data.number, broken, error: broken ? `the planner stopped (${error.message}): a bug of remat-opt` : String(error.message ?? error) });
+    postMessage({ number: data.number, broken, dims: error.dims ?? [], error: broken ? `the planner stopped (${error.message}): a bug of remat-opt` : String(error.message ?? error) });
   }
 };

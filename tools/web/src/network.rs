@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use remat::ir::OpId;
 use remat::onnx::proto::Message;
-use remat::onnx::{Piece, outline, restore};
+use remat::onnx::{OnnxError, Piece, outline, restore};
 use remat::plan::{Bound, BudgetSpec, Step};
 use remat::solver::{SolveControl, least_peak};
 use remat::{
-    FissionRequest, Goal, LoadOptions, Model, Overhead, PlacedPlan, Solution, SolveRequest, default_solver, solve_in_block, tile,
+    FissionRequest, Goal, LoadOptions, Model, Overhead, PlacedPlan, ReadError, Solution, SolveRequest, default_solver,
+    solve_in_block, tile,
 };
 use remat_onnxruntime_lower::{Layout, LoweringOptions, lower};
 use thiserror::Error;
@@ -44,6 +45,17 @@ pub enum Failure {
     NoPlan,
 }
 
+impl Failure {
+    /// Dimensions that have to be given before the model can be planned.
+    #[must_use]
+    pub fn open_dims(&self) -> &[String] {
+        match self {
+            Self::Remat(remat::Error::Read(ReadError::Onnx(OnnxError::UnknownSizes { dims, .. }))) => dims,
+            _ => &[],
+        }
+    }
+}
+
 /// A plan, and the model that it is for: the one that was opened, or the same with chains in tiles.
 pub(crate) struct Planned {
     pub(crate) tiled: Option<Model>,
@@ -76,7 +88,13 @@ impl Network {
         let file_bytes = file.stream_position().unwrap_or(0).max(bytes.len() as u64);
         let model = Model::from_onnx_bytes(&bytes, &options)?;
         let replay = model.baseline().clone();
-        let mut as_it_is = Solution::of(&model, model.problem().clone(), model.baseline_plan().clone(), replay, None);
+        let mut as_it_is = Solution::of(
+            &model,
+            model.problem().clone(),
+            model.baseline_plan().clone(),
+            replay,
+            None,
+        );
         as_it_is.place(&model, &SolveControl::new().time_limit(BOUND))?;
         Ok(Self {
             name: question.name,
@@ -159,14 +177,26 @@ impl Network {
     /// A plan with chains tile by tile, where there is a good one.
     fn in_tiles(&self, budget: BudgetSpec, control: &SolveControl<'_>) -> Result<Option<Planned>, Failure> {
         let searching = control.share_of_time(TILES);
-        let found = tile(&self.model, &self.options, &request(budget), &FissionRequest::EXACT, &searching)?;
+        let found = tile(
+            &self.model,
+            &self.options,
+            &request(budget),
+            &FissionRequest::EXACT,
+            &searching,
+        )?;
         let Some(tiled) = found.into_iter().next() else {
             return Ok(None);
         };
         // A share is one of the model as it is.
         let bytes = budget.bytes(self.model.baseline_peak().bytes);
         let request = request(bytes.map_or(budget, BudgetSpec::Bytes));
-        let solution = solve_in_block(&tiled, &request, Goal::default(), Bound::Load, &control.share_of_time(TILES));
+        let solution = solve_in_block(
+            &tiled,
+            &request,
+            Goal::default(),
+            Bound::Load,
+            &control.share_of_time(TILES),
+        );
         Ok(solution.ok().map(|solution| Planned {
             tiled: Some(tiled),
             solution,
@@ -216,7 +246,10 @@ impl Network {
             return Err(Failure::NoPlan);
         };
         let lowered = lower(onnx, &graph, &LoweringOptions::default(), &Layout::default())?;
-        let bytes = lowered.proto.write_to_bytes().map_err(|cause| Failure::Page(cause.to_string()))?;
+        let bytes = lowered
+            .proto
+            .write_to_bytes()
+            .map_err(|cause| Failure::Page(cause.to_string()))?;
         Ok(restore(&bytes, self.file_bytes)?)
     }
 
@@ -245,7 +278,9 @@ impl Planned {
 }
 
 fn budget(percent: Option<u32>) -> BudgetSpec {
-    percent.map_or(BudgetSpec::Min, |percent| BudgetSpec::Share(u64::from(percent) * 10_000))
+    percent.map_or(BudgetSpec::Min, |percent| {
+        BudgetSpec::Share(u64::from(percent) * 10_000)
+    })
 }
 
 fn request(budget: BudgetSpec) -> SolveRequest {
@@ -261,5 +296,8 @@ fn limit(seconds: f64) -> SolveControl<'static> {
 }
 
 fn block(solution: &Solution) -> u64 {
-    solution.placement.as_ref().map_or(solution.replay.peak, PlacedPlan::block)
+    solution
+        .placement
+        .as_ref()
+        .map_or(solution.replay.peak, PlacedPlan::block)
 }

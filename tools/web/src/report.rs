@@ -10,7 +10,12 @@ use crate::network::{Failure, Planned};
 const PREDICTED: &str = "predicted: nothing was run; `remat-opt` on the command line measures in ONNX Runtime";
 
 /// The page of a plan beside the model as it is, or of that alone.
-pub(crate) fn page(name: &str, model: &Model, as_it_is: &Solution, planned: Option<&Planned>) -> Result<String, Failure> {
+pub(crate) fn page(
+    name: &str,
+    model: &Model,
+    as_it_is: &Solution,
+    planned: Option<&Planned>,
+) -> Result<String, Failure> {
     let mut runs = vec![run("before", model, as_it_is)];
     let mut page = Page {
         title: name.to_owned(),
@@ -54,7 +59,11 @@ fn figures(model: &Model, before: &Solution, after: &Solution) -> Vec<Figure> {
         Figure {
             change: Some((format!("{change:+.0} %").replace('-', "\u{2212}"), to < from)),
             bars: Some((from, to)),
-            ..figure("Memory", format!("{} → {}", ByteSize::b(from), ByteSize::b(to)), "one block, without weights")
+            ..figure(
+                "Memory",
+                format!("{} → {}", ByteSize::b(from), ByteSize::b(to)),
+                "one block, without weights",
+            )
         },
         figure("Time", format!("{more:+.1} %").replace('-', "\u{2212}"), "estimated"),
         figure("Runs again", after.plan.recomputes().to_string(), "ops"),

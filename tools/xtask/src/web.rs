@@ -15,7 +15,11 @@ const EXAMPLE: &str = "unet_tiny_train.onnx";
 pub(crate) fn assemble(root: &Path, library: &Path, out: &Path) -> anyhow::Result<()> {
     let mut bindgen = Bindgen::new();
     // A worker loads it as a script: modules in workers are younger than what they are needed for.
-    bindgen.input_path(library).out_name("remat").no_modules(true)?.typescript(false);
+    bindgen
+        .input_path(library)
+        .out_name("remat")
+        .no_modules(true)?
+        .typescript(false);
     std::fs::create_dir_all(out).with_context(|| format!("cannot make `{}`", out.display()))?;
     bindgen.generate(out)?;
     let assets = root.join("tools/web/assets");

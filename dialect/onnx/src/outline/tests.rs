@@ -88,10 +88,17 @@ fn joined(pieces: Vec<Piece>, file: &[u8]) -> Vec<u8> {
 fn elements(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     let weights = parse(bytes).unwrap().graph.unwrap().initializer;
     let raw = |tensor: &TensorProto| match &tensor.raw_data[..] {
-        [] => tensor.float_data.iter().flat_map(|number| number.to_le_bytes()).collect(),
+        [] => tensor
+            .float_data
+            .iter()
+            .flat_map(|number| number.to_le_bytes())
+            .collect(),
         raw => raw.to_vec(),
     };
-    weights.iter().map(|tensor| (tensor.name.clone(), raw(tensor))).collect()
+    weights
+        .iter()
+        .map(|tensor| (tensor.name.clone(), raw(tensor)))
+        .collect()
 }
 
 #[test]
@@ -103,10 +110,18 @@ fn a_model_of_which_only_the_graph_was_read_is_written_whole() {
     let whole = OnnxModel::from_bytes(&file, None, &ImportOptions::default()).unwrap();
     assert_eq!(opened.graph().to_string(), whole.graph().to_string());
 
-    let written = joined(restore(&opened.export(opened.graph()).unwrap(), file.len() as u64).unwrap(), &file);
+    let written = joined(
+        restore(&opened.export(opened.graph()).unwrap(), file.len() as u64).unwrap(),
+        &file,
+    );
     assert_eq!(elements(&written), elements(&file));
     let graph = parse(&written).unwrap().graph.unwrap();
-    assert!(graph.initializer.iter().all(|tensor| !is_external(tensor) && tensor.external_data.is_empty()));
+    assert!(
+        graph
+            .initializer
+            .iter()
+            .all(|tensor| !is_external(tensor) && tensor.external_data.is_empty())
+    );
     assert_eq!(graph.initializer[0].doc_string, "kept");
     assert_eq!(graph.node, model().graph.unwrap().node);
 }
@@ -133,6 +148,9 @@ fn what_is_no_model_is_refused_where_it_ends() {
     file.truncate(file.len() - 100);
     assert!(matches!(outline(Cursor::new(&file)), Err(OnnxError::Truncated { .. })));
     let endless = [0x3a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
-    assert!(matches!(outline(Cursor::new(&endless)), Err(OnnxError::Truncated { need: u64::MAX, .. })));
+    assert!(matches!(
+        outline(Cursor::new(&endless)),
+        Err(OnnxError::Truncated { need: u64::MAX, .. })
+    ));
     assert!(matches!(outline(Cursor::new(b"\x0b")), Err(OnnxError::NotOnnx { .. })));
 }
