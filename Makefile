@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build wheel test test-nightly test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet docs setup deny clean
+.PHONY: all build wheel test test-nightly test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet docs web setup deny clean
 
 all: build
 
@@ -79,6 +79,15 @@ test-mlir:
 docs: setup
 	@if [ -x third_party/venv/bin/mkdocs ]; then NO_MKDOCS_2_WARNING=1 third_party/venv/bin/mkdocs build --strict --quiet; \
 		else echo "SKIPPED: MkDocs is not installed, the documentation is not built as a site"; fi
+
+# The planner as a page for a browser, in target/web: files that any server of files serves. `setup` installs the standard library for WebAssembly.
+WASM = wasm32-unknown-unknown
+web: setup
+	@if [ -d "$$(rustc --print sysroot)/lib/rustlib/$(WASM)" ] && command -v wasm-opt >/dev/null; then set -ex; \
+			$(CARGO) build --quiet --locked --profile web --target $(WASM) -p remat-web; \
+			wasm-opt -Oz --strip-debug target/$(WASM)/web/remat_web.wasm -o target/$(WASM)/web/small.wasm; \
+			$(CARGO) run --quiet --locked -p xtask --no-default-features --features web -- web target/$(WASM)/web/small.wasm target/web; \
+		else echo "SKIPPED: there is no standard library for $(WASM) or no wasm-opt, the page is not built"; $(call UNLESS_REQUIRED,web); fi
 
 # One target of docs/fuzzing.md under libFuzzer, from the seeds of the tests and what earlier runs found. Needs `cargo install cargo-fuzz`.
 fuzz:

@@ -16,6 +16,8 @@ llvm=${MLIR_SYS_220_PREFIX:-/usr/lib/llvm-22}
 have_llvm() { [ -d "$llvm/lib/cmake/mlir" ] && [ -x "$llvm/bin/mlir-opt" ] && [ -x "$llvm/bin/lit" ] && command -v cmake >/dev/null && command -v ninja >/dev/null; }
 # Pages of reports are tested in a browser.
 have_browser() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; }
+# The page of tools/web is built for it.
+have_wasm() { [ -d "$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ] && command -v wasm-opt >/dev/null; }
 maturin_stamp=venv/.installed-wheel
 have_maturin() { [ -e "$maturin_stamp" ] && cmp -s requirements-wheel.txt "$maturin_stamp"; }
 docs_stamp=venv/.installed-docs
@@ -31,7 +33,7 @@ sudo=""
 [ "$(id -u)" -eq 0 ] || sudo=sudo
 has_packages() { command -v apt-get >/dev/null && { [ -z "$sudo" ] || $sudo -n true 2>/dev/null; } && $sudo apt-get update -qq >/dev/null 2>&1; }
 has_package() { apt-cache show "$1" >/dev/null 2>&1; }
-if have_python && have_iree && have_jax && have_maturin && have_docs && have_llvm && have_browser && { ! wants_torch "$@" || { have_torch && have_executorch && have_frameworks; }; }; then
+if have_python && have_iree && have_jax && have_maturin && have_docs && have_llvm && have_browser && have_wasm && { ! wants_torch "$@" || { have_torch && have_executorch && have_frameworks; }; }; then
     exit 0
 fi
 
@@ -56,6 +58,14 @@ fetch_browser() {
 }
 if ! have_browser && ! fetch_browser; then
     echo "third_party/fetch.sh: there is no Chromium and it cannot be installed from here; tests of pages are skipped." >&2
+fi
+
+fetch_wasm() {
+    command -v rustup >/dev/null && rustup --quiet target add wasm32-unknown-unknown || return 1
+    command -v wasm-opt >/dev/null || { has_packages && packages binaryen; }
+}
+if ! have_wasm && ! fetch_wasm; then
+    echo "third_party/fetch.sh: there is no standard library of Rust for wasm32-unknown-unknown or no wasm-opt; the page for browsers is not built." >&2
 fi
 
 usable() { python3 -c 'import venv, ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }

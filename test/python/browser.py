@@ -74,11 +74,11 @@ class Browser:
                     raise RuntimeError(f"{method}: {answer['error']['message']}")
                 return answer["result"]
 
-    def open(self, page: pathlib.Path, width=1280, height=900, theme="light"):
-        """Loads a page in a window of this size."""
+    def open(self, page: pathlib.Path | str, width=1280, height=900, theme="light"):
+        """Loads a page, a file or an address, in a window of this size."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
-        self.call("Page.navigate", url=page.as_uri())
+        self.call("Page.navigate", url=page.as_uri() if isinstance(page, pathlib.Path) else page)
         while self.receive().get("method") != "Page.loadEventFired":
             pass
         self.settle()

@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
+#[cfg(unix)]
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -16,6 +17,7 @@ const PREFIX: &str = "remat-";
 /// The file that is locked.
 pub const LOCK: &str = ".lock";
 /// A folder that is younger is left alone: its process may be about to lock it.
+#[cfg(unix)]
 const YOUNG: Duration = Duration::from_secs(60);
 
 /// A folder for temporary files, removed with all that is in it when this is dropped.

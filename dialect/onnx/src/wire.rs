@@ -21,7 +21,7 @@ pub(crate) const MAX_BYTES: u64 = (1 << 31) - 1;
 
 /// The messages of `onnx.proto`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+pub(crate) enum Kind {
     Model,
     Graph,
     Node,
@@ -55,10 +55,15 @@ enum Field {
     Message(Kind),
 }
 
-const VARINT: u8 = 0;
-const FIXED64: u8 = 1;
-const LENGTH: u8 = 2;
-const FIXED32: u8 = 5;
+pub(crate) const VARINT: u8 = 0;
+pub(crate) const FIXED64: u8 = 1;
+pub(crate) const LENGTH: u8 = 2;
+pub(crate) const FIXED32: u8 = 5;
+
+/// The field of a tensor with its elements as bytes.
+pub(crate) const RAW_DATA: u64 = 9;
+const FLOAT_DATA: u64 = 4;
+const DOUBLE_DATA: u64 = 10;
 
 impl Kind {
     /// The field of this number, `None` if the parser does not know it and keeps its bytes unread.
@@ -134,6 +139,69 @@ impl Kind {
             _ => return None,
         })
     }
+
+    /// The message that the field of this number holds, where it holds one that the parser enters.
+    pub(crate) fn message(self, number: u64) -> Option<Self> {
+        match self.field(number) {
+            Some(Field::Message(inner)) => Some(inner),
+            _ => None,
+        }
+    }
+
+    /// Whether the field of this number, in one run, is what `raw_data` of the same tensor would be.
+    pub(crate) fn holds_elements(self, number: u64) -> bool {
+        self == Self::Tensor && [FLOAT_DATA, RAW_DATA, DOUBLE_DATA].contains(&number)
+    }
+}
+
+/// Writes a number as fields and lengths are written.
+pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// A field of a message.
+pub(crate) struct Span<'a> {
+    /// Its number.
+    pub(crate) number: u64,
+    /// All of its bytes.
+    pub(crate) whole: &'a [u8],
+    /// What it holds, where its length is stated.
+    pub(crate) content: &'a [u8],
+}
+
+/// The fields of a message that was scanned; what is none ends them.
+pub(crate) fn fields(bytes: &[u8]) -> impl Iterator<Item = Span<'_>> {
+    let mut reader = Reader { bytes, at: 0 };
+    let end = bytes.len();
+    std::iter::from_fn(move || {
+        let start = reader.at;
+        if start == end {
+            return None;
+        }
+        let tag = reader.varint(end).ok()?;
+        let mut content = end..end;
+        match (tag & 7) as u8 {
+            VARINT => drop(reader.varint(end).ok()?),
+            FIXED64 => reader.skip(8, end).ok()?,
+            FIXED32 => reader.skip(4, end).ok()?,
+            LENGTH => {
+                let length = reader.varint(end).ok()?;
+                content.start = reader.at;
+                reader.skip(length, end).ok()?;
+                content.end = reader.at;
+            }
+            _ => return None,
+        }
+        Some(Span {
+            number: tag >> 3,
+            whole: &bytes[start..reader.at],
+            content: &bytes[content],
+        })
+    })
 }
 
 /// Checks that `bytes` can be parsed as a model without harm.
@@ -344,12 +412,7 @@ mod tests {
 
     fn message(field: u8, content: &[u8]) -> Vec<u8> {
         let mut bytes = vec![field << 3 | LENGTH];
-        let mut length = content.len();
-        while length >= 0x80 {
-            bytes.push((length & 0x7f) as u8 | 0x80);
-            length >>= 7;
-        }
-        bytes.push(length as u8);
+        put_varint(content.len() as u64, &mut bytes);
         bytes.extend_from_slice(content);
         bytes
     }

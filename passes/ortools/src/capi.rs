@@ -8,9 +8,14 @@ use prost::Message;
 use crate::library::{CpSat, library};
 use crate::messages::{CpModelProto, CpSolverResponse, SatParameters};
 
+#[cfg(any(unix, windows))]
 unsafe extern "C" {
     fn free(memory: *mut c_void);
 }
+
+/// Nothing gives memory where no library can be loaded.
+#[cfg(not(any(unix, windows)))]
+unsafe fn free(_: *mut c_void) {}
 
 /// One solve that another thread may stop. The flag that stops it stays set: a fresh environment is needed for the next solve.
 pub(crate) struct Environment {

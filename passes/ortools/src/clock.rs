@@ -1,6 +1,6 @@
 //! The limits of a solve, and how what runs under them ends.
 
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use remat_solve::SolveControl;
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use crate::messages::{CpModelProto, CpSolverResponse, CpSolverStatus, PartialVariableAssignment, SatParameters};
 

@@ -2,11 +2,12 @@
 //!
 //! It is the one inside of the Python wheel `ortools`, which holds CP-SAT and HiGHS and exports a C interface of each. The program says
 //! where it may lie ([`look_in`]); it is loaded once and never unloaded, because threads that do not stop in time are left behind in it.
-#![expect(unsafe_code, reason = "loads a shared library and takes functions out of it")]
+#![cfg_attr(any(unix, windows), expect(unsafe_code, reason = "takes functions out of a library"))]
 
-use std::error::Error as _;
+#[cfg(any(unix, windows))]
+mod load;
+
 use std::ffi::{c_char, c_double, c_int, c_void};
-use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -55,6 +56,7 @@ macro_rules! functions {
         }
 
         impl $table {
+            #[cfg(any(unix, windows))]
             fn of(library: &libloading::Library) -> Result<Self, libloading::Error> {
                 Ok(Self {
                     // SAFETY: the library exports functions of these names with these types, as its headers declare them.
@@ -156,11 +158,23 @@ pub(crate) fn library() -> Result<&'static Library, &'static LibraryError> {
     LOADED.get_or_init(load).as_ref()
 }
 
+/// The library at a path.
+#[cfg(any(unix, windows))]
+fn load(path: &Path) -> Result<Library, LibraryError> {
+    Library::load(path)
+}
+
+/// Nothing loads libraries here, in a browser for instance.
+#[cfg(not(any(unix, windows)))]
+fn load(_: &Path) -> Result<Library, LibraryError> {
+    Err(LibraryError::Absent)
+}
+
 /// The first library that can be used; else what is wrong with the first that is there.
 fn first_of(places: &[PathBuf]) -> Result<Library, LibraryError> {
     let mut first = None;
     for path in places {
-        match Library::load(path) {
+        match load(path) {
             Ok(library) => {
                 tracing::debug!(path = %path.display(), version = ?library.version, "OR-Tools");
                 return Ok(library);
@@ -172,42 +186,6 @@ fn first_of(places: &[PathBuf]) -> Result<Library, LibraryError> {
     }
     Err(first.unwrap_or(LibraryError::Absent))
 }
-
-impl Library {
-    fn load(path: &Path) -> Result<Self, LibraryError> {
-        let unusable = |error: libloading::Error| LibraryError::Unusable {
-            path: path.to_owned(),
-            // What the loader says stands in the source.
-            why: error.source().map_or_else(|| error.to_string(), ToString::to_string),
-        };
-        // SAFETY: the library runs code of its own when it is loaded, as every program that is linked with it has it; it stays
-        // loaded for good, so that its functions can be called at any time.
-        let library = ManuallyDrop::new(unsafe { libloading::Library::new(path) }.map_err(unusable)?);
-        // SAFETY: functions of `ortools/base/version.h`, in the spelling of C++ compilers that follow the Itanium rules; they take
-        // nothing and return an `int`.
-        let version = unsafe {
-            let number = |name: &str| Ok((*library.get::<unsafe extern "C" fn() -> c_int>(name)?)());
-            [MAJOR_VERSION, MINOR_VERSION].map(number)
-        };
-        let [major, minor] = version;
-        let version = (major.map_err(unusable)?, minor.map_err(unusable)?);
-        if version.0 != MAJOR || version.1 < LEAST_MINOR {
-            let (major, minor) = version;
-            let path = path.to_owned();
-            return Err(LibraryError::Version { path, major, minor });
-        }
-        Ok(Self {
-            path: path.to_owned(),
-            version,
-            cp_sat: CpSat::of(&library).map_err(unusable)?,
-            highs: HighsC::of(&library).map_err(unusable)?,
-        })
-    }
-}
-
-/// `operations_research::OrToolsMajorVersion()` and its like.
-const MAJOR_VERSION: &str = "_ZN19operations_research19OrToolsMajorVersionEv";
-const MINOR_VERSION: &str = "_ZN19operations_research19OrToolsMinorVersionEv";
 
 #[cfg(test)]
 pub(crate) mod tests {

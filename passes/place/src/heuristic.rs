@@ -1,7 +1,7 @@
 //! Placements by one pass over the buffers in a fixed order.
 
 use std::cmp::Reverse;
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use typed_index_collections::{TiVec, ti_vec};
 

@@ -1,6 +1,6 @@
 //! The solver to use unless told otherwise: search, what is quick, and proof in turns, within one time limit.
 
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use remat_plan::{Certificate, Objective, OrderMode, Plan, Problem, Status, StopReason};
 use remat_poet::PagingSearch;

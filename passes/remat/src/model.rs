@@ -80,6 +80,15 @@ impl Model {
         }
     }
 
+    /// The same for an ONNX model in memory. External weights are not looked at, and the model is written with `remat_onnx` only.
+    ///
+    /// # Errors
+    /// [`Error`] of kind `Input`.
+    pub fn from_onnx_bytes(bytes: &[u8], options: &LoadOptions) -> Result<Self, Error> {
+        let model = OnnxModel::from_bytes(bytes, None, &options.import()).map_err(ReadError::Onnx)?;
+        Self::from_onnx(model, options)
+    }
+
     pub(crate) fn from_onnx(model: OnnxModel, options: &LoadOptions) -> Result<Self, Error> {
         Self::from_onnx_with(model, options, |_, _| ())
     }

@@ -1,6 +1,6 @@
 //! A budget that is refused, with what is known of those that are not.
 
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use remat_plan::{BoundCovers, BudgetSpec, Certificate, Objective, Status, Step, StopReason, Structure};
 use remat_solve::{Search, SolveControl, Solver, least_peak};

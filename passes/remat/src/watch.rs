@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use remat_plan::{Certificate, Plan, Problem, StopReason};
 use remat_solve::{Observer, Progress};
@@ -121,7 +121,9 @@ impl<'a> Guard<'a> {
         // Warnings of the watch are the caller's.
         let caller = tracing::dispatcher::get_default(Clone::clone);
         std::thread::scope(|scope| {
-            scope.spawn(|| tracing::dispatcher::with_default(&caller, || self.watch()));
+            let watch = || tracing::dispatcher::with_default(&caller, || self.watch());
+            // Without a thread, in a browser for instance, nobody else is there to set the caller's flag.
+            let _watch = std::thread::Builder::new().spawn_scoped(scope, watch);
             // Also where `work` panics, or the scope would wait for the watch for ever.
             let _end = End(self);
             work()

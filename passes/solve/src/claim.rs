@@ -1,6 +1,6 @@
 //! What solvers tell and certify that prove no bound of their own.
 
-use std::time::Instant;
+use web_time::Instant;
 
 use remat_plan::{BoundCovers, Certificate, Evidence, Objective, OrderMode, Plan, Problem, Status, StopReason};
 

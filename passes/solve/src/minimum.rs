@@ -1,6 +1,6 @@
 //! Budgets that are found rather than given: the lowest peak, and the lowest peak within a duration.
 
-use std::time::Instant;
+use web_time::Instant;
 
 use remat_plan::{NodeId, Problem, StopReason};
 

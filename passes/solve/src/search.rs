@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use web_time::Instant;
 
 use remat_plan::{NodeId, Plan, Problem, Status, Step, StopReason, Structure, baseline, lower_sequence};
 

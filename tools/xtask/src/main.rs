@@ -1,8 +1,10 @@
-//! Checks and generated files of this workspace: `cargo run -p xtask -- codegen` and `cargo run -p xtask -- tidy`.
+//! Checks and generated files of this workspace: `cargo run -p xtask -- codegen` and `cargo run -p xtask -- tidy`; `make web` calls it, too.
 
 #[cfg(feature = "codegen")]
 mod codegen;
 mod tidy;
+#[cfg(feature = "web")]
+mod web;
 mod workspace;
 
 use std::process::ExitCode;
@@ -27,6 +29,14 @@ enum Task {
     },
     /// Checks the invariants of the architecture.
     Tidy,
+    /// Puts the page of `tools/web` together, whose library was built for WebAssembly.
+    #[cfg(feature = "web")]
+    Web {
+        /// The library.
+        library: std::path::PathBuf,
+        /// The folder of the page.
+        out: std::path::PathBuf,
+    },
 }
 
 #[expect(clippy::print_stderr, reason = "a command line tool talks on stderr")]
@@ -40,6 +50,11 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         #[cfg(feature = "codegen")]
         Task::Codegen { check: true } => codegen::stale(&root)?,
+        #[cfg(feature = "web")]
+        Task::Web { library, out } => {
+            web::assemble(&root, &library, &out)?;
+            Vec::new()
+        }
         Task::Tidy => tidy::check(&workspace::sources(&root)?),
     };
     for finding in &findings {

@@ -1,7 +1,7 @@
 //! What a search for tilings may do, and what it found.
 
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use web_time::Instant;
 
 use remat_cost::{BodyBytes, Device, no_bodies};
 

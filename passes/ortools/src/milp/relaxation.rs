@@ -1,6 +1,6 @@
 //! The linear relaxation of a program, kept in HiGHS from solve to solve: each starts from the basis of the one before.
 
-use std::time::Instant;
+use web_time::Instant;
 
 use super::highs_capi::{Highs, Outcome, Solution, Watcher};
 use super::{Program, Rows};

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use super::highs_capi::Outcome;
 use crate::clock::{Clock, Ended, PATIENCE};

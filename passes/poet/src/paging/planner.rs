@@ -4,7 +4,7 @@
 //! the latest place that saves all the waiting that can be saved, as far as memory allows. One that meets another on the bus gets out of
 //! its way by the same rule. What leaves does so right after its last use, which [`remat_plan::lower_events`] sees to.
 
-use std::time::Instant;
+use web_time::Instant;
 
 use remat_plan::{Plan, Problem, Structure};
 

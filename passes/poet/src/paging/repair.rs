@@ -1,6 +1,6 @@
 //! Adding items until all limits hold, and dropping those that are not needed.
 
-use std::time::Instant;
+use web_time::Instant;
 
 use super::candidates::{Addition, Allowed, fillings, gaps};
 use super::evaluate::{Evaluator, Figures};

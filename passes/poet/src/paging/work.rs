@@ -1,7 +1,7 @@
 //! One call of a solver: the parts of the search, one after another, and the best that they find.
 
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use web_time::Instant;
 
 use remat_plan::{Objective, OrderMode, Plan, Problem, Status, StopReason, Structure};
 

@@ -9,7 +9,7 @@ mod confirm;
 mod interval;
 mod trial;
 
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use remat_files::shown;
 use remat_plan::{BodyPlan, BudgetSpec, Plan, Tiling};

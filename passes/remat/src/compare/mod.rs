@@ -5,7 +5,7 @@
 
 mod file;
 
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use remat_plan::{BodyPlan, BudgetSpec, Certificate, Problem, StopReason};
 use remat_solve::{Activity, Doing, Domain, SolveControl, Solver, least_peak};

@@ -1,6 +1,6 @@
 //! From a budget to a plan that the checker has replayed.
 
-use std::time::Instant;
+use web_time::Instant;
 
 use remat_cost::Device;
 use remat_plan::{BoundCovers, BudgetSpec, Objective, Plan, Problem, Status, StopReason, Structure};

@@ -10,7 +10,7 @@ mod forms;
 mod front;
 mod request;
 
-use std::time::Instant;
+use web_time::Instant;
 
 use remat_plan::{BudgetSpec, Plan};
 use remat_solve::{Activity, Doing, SolveControl};

@@ -1,7 +1,7 @@
 //! The search on large graphs, on small ones.
 
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use web_time::Instant;
 
 use proptest::prelude::*;
 use proptest::sample::Index;

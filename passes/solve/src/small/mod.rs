@@ -14,7 +14,7 @@ mod least;
 mod rules;
 mod search;
 
-use std::time::Instant;
+use web_time::Instant;
 
 use remat_plan::{
     BoundCovers, Evidence, Objective, OpId, OrderMode, Plan, Problem, Status, Step, StopReason, StorageId, Structure,

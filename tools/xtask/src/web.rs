@@ -1,0 +1,33 @@
+//! The page of `tools/web`: a folder of files that any server of files can serve.
+
+use std::path::Path;
+
+use anyhow::Context;
+use wasm_bindgen_cli_support::Bindgen;
+
+/// The model that is shown to who has none at hand.
+const EXAMPLE: &str = "unet_tiny_train.onnx";
+
+/// Puts the page together in `out`.
+///
+/// # Errors
+/// If a file cannot be read or written.
+pub(crate) fn assemble(root: &Path, library: &Path, out: &Path) -> anyhow::Result<()> {
+    let mut bindgen = Bindgen::new();
+    // A worker loads it as a script: modules in workers are younger than what they are needed for.
+    bindgen
+        .input_path(library)
+        .out_name("remat")
+        .no_modules(true)?
+        .typescript(false);
+    std::fs::create_dir_all(out).with_context(|| format!("cannot make `{}`", out.display()))?;
+    bindgen.generate(out)?;
+    let assets = root.join("tools/web/assets");
+    for entry in std::fs::read_dir(&assets).with_context(|| format!("cannot read `{}`", assets.display()))? {
+        let path = entry?.path();
+        let name = path.file_name().context("a file has a name")?;
+        std::fs::copy(&path, out.join(name)).with_context(|| format!("cannot copy `{}`", path.display()))?;
+    }
+    std::fs::copy(root.join("test/models").join(EXAMPLE), out.join("example.onnx"))?;
+    Ok(())
+}
