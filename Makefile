@@ -43,6 +43,7 @@ test: setup
 	$(CARGO) test --workspace --no-fail-fast $(ALL_FEATURES)
 	$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(call NO_LLVM,tested))
 	$(MAKE) test-wheel TESTS=
+	$(MAKE) web
 	$(PYTEST) test/python
 
 # The same tests on all models, budgets, shapes and seeds, of which every change is tried on a few; properties on ten times as many cases, new ones in

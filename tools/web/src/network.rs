@@ -33,7 +33,7 @@ pub enum Failure {
     Remat(#[from] remat::Error),
     /// The file is no model, or no model can be written.
     #[error(transparent)]
-    Onnx(#[from] remat::onnx::OnnxError),
+    Onnx(#[from] OnnxError),
     /// What the page asks is malformed.
     #[error("the question is malformed: {0}")]
     Question(#[from] serde_json::Error),
