@@ -7,12 +7,12 @@ use crate::OnnxModel;
 use crate::model::parse;
 use crate::sizes::ImportOptions;
 
-const ROWS: usize = 300;
+const ROWS: u16 = 300;
 
 /// A model `x @ first + second`, with one large weight as bytes, one as numbers, and a small one.
 fn model() -> ModelProto {
-    let dims = vec![ROWS as i64, ROWS as i64];
-    let numbers = (0..ROWS * ROWS).map(|at| at as f32);
+    let dims = vec![i64::from(ROWS); 2];
+    let numbers = (0..u32::from(ROWS) * u32::from(ROWS)).map(|at| at as f32);
     let first = TensorProto {
         name: "first".to_owned(),
         dims: dims.clone(),
@@ -46,7 +46,7 @@ fn model() -> ModelProto {
         name: name.to_owned(),
         type_: crate::type_proto(&remat_ir::ValueType::tensor(
             remat_ir::ElementType::Float32,
-            &[ROWS as u64, ROWS as u64],
+            &[u64::from(ROWS); 2],
         ))
         .into(),
         ..ValueInfoProto::default()
