@@ -7,6 +7,8 @@
 //! | module | concept |
 //! |---|---|
 //! | `network` | a model that was opened, and its plans |
+//! | `planned` | a plan that was found |
+//! | `failure` | why there is no answer |
 //! | `answer` | what the page is told, as JSON |
 //! | `report` | the page of a plan |
 //! | `bindings` | the same for JavaScript, only there |
@@ -15,7 +17,9 @@
 //! | `assets/worker.js` | the worker |
 
 mod answer;
+mod failure;
 mod network;
+mod planned;
 mod report;
 
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
@@ -24,4 +28,5 @@ mod bindings;
 mod file;
 
 pub use answer::{Found, Question, Summary};
-pub use network::{Failure, Network};
+pub use failure::Failure;
+pub use network::Network;

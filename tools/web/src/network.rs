@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use remat::ir::OpId;
 use remat::onnx::proto::Message;
-use remat::onnx::{OnnxError, Piece, outline, restore};
+use remat::onnx::{Piece, outline, restore};
 use remat::plan::{Bound, BudgetSpec, Step};
 use remat::solver::{SolveControl, least_peak};
 use remat::{
-    FissionRequest, Goal, LoadOptions, Model, Overhead, PlacedPlan, ReadError, Solution, SolveRequest, default_solver,
-    solve_in_block, tile,
+    FissionRequest, Goal, LoadOptions, Model, Overhead, Solution, SolveRequest, default_solver, solve_in_block, tile,
 };
 use remat_onnxruntime_lower::{Layout, LoweringOptions, lower};
-use thiserror::Error;
 
 use crate::answer::{Found, Question, Summary};
+use crate::failure::Failure;
+use crate::planned::{Planned, block};
 use crate::report;
 
 /// Share of the time for finding chains to run tile by tile.
@@ -24,43 +24,6 @@ const TILES: f64 = 0.5;
 const BOUND: Duration = Duration::from_secs(1);
 /// Most seconds for one plan.
 const LONGEST: f64 = 600.0;
-
-/// Why there is no answer.
-#[derive(Debug, Error)]
-pub enum Failure {
-    /// The model cannot be read, planned or written.
-    #[error(transparent)]
-    Remat(#[from] remat::Error),
-    /// The file is no model, or no model can be written.
-    #[error(transparent)]
-    Onnx(#[from] OnnxError),
-    /// What the page asks is malformed.
-    #[error("the question is malformed: {0}")]
-    Question(#[from] serde_json::Error),
-    /// The page of a plan cannot be made.
-    #[error("the page cannot be made: {0}")]
-    Page(String),
-    /// Something is asked about a plan, and none was made.
-    #[error("no plan was made yet")]
-    NoPlan,
-}
-
-impl Failure {
-    /// Dimensions that have to be given before the model can be planned.
-    #[must_use]
-    pub fn open_dims(&self) -> &[String] {
-        match self {
-            Self::Remat(remat::Error::Read(ReadError::Onnx(OnnxError::UnknownSizes { dims, .. }))) => dims,
-            _ => &[],
-        }
-    }
-}
-
-/// A plan, and the model that it is for: the one that was opened, or the same with chains in tiles.
-pub(crate) struct Planned {
-    pub(crate) tiled: Option<Model>,
-    pub(crate) solution: Solution,
-}
 
 /// A model that was opened.
 pub struct Network {
@@ -259,24 +222,6 @@ impl Network {
     }
 }
 
-impl Planned {
-    fn duration(&self) -> u64 {
-        self.solution.replay.duration
-    }
-
-    /// This one, or the other one where it is better: of a lower peak where the lowest is sought, else faster.
-    fn or_better(self, other: Option<Self>, budget: BudgetSpec) -> Self {
-        let rank = |one: &Self| match budget {
-            BudgetSpec::Min => (one.solution.replay.peak, one.duration()),
-            _ => (one.duration(), one.solution.replay.peak),
-        };
-        match other {
-            Some(other) if rank(&other) < rank(&self) => other,
-            _ => self,
-        }
-    }
-}
-
 fn budget(percent: Option<u32>) -> BudgetSpec {
     percent.map_or(BudgetSpec::Min, |percent| {
         BudgetSpec::Share(u64::from(percent) * 10_000)
@@ -293,11 +238,4 @@ fn request(budget: BudgetSpec) -> SolveRequest {
 
 fn limit(seconds: f64) -> SolveControl<'static> {
     SolveControl::new().time_limit(Duration::from_secs_f64(seconds.clamp(0.1, LONGEST)))
-}
-
-fn block(solution: &Solution) -> u64 {
-    solution
-        .placement
-        .as_ref()
-        .map_or(solution.replay.peak, PlacedPlan::block)
 }

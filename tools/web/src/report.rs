@@ -1,10 +1,11 @@
 //! The page of a plan.
 
 use bytesize::ByteSize;
-use remat::{Model, PlacedPlan, Solution};
+use remat::{Model, Solution};
 use remat_page::{Figure, Page, Run, Time};
 
-use crate::network::{Failure, Planned};
+use crate::failure::Failure;
+use crate::planned::{Planned, block};
 
 /// What stands on every page, since nothing runs here.
 const PREDICTED: &str = "predicted: nothing was run; `remat-opt` on the command line measures in ONNX Runtime";
@@ -45,7 +46,6 @@ fn run<'a>(name: &'static str, model: &'a Model, solution: &'a Solution) -> Run<
 }
 
 fn figures(model: &Model, before: &Solution, after: &Solution) -> Vec<Figure> {
-    let block = |solution: &Solution| solution.placement.as_ref().map_or(0, PlacedPlan::block);
     let (from, to) = (block(before), block(after));
     let change = 100.0 * (to as f64 / from.max(1) as f64 - 1.0);
     let more = 100.0 * (after.replay.duration as f64 / model.baseline_duration().max(1) as f64 - 1.0);

@@ -26,8 +26,13 @@ pub(crate) fn assemble(root: &Path, library: &Path, out: &Path) -> anyhow::Resul
     for entry in std::fs::read_dir(&assets).with_context(|| format!("cannot read `{}`", assets.display()))? {
         let path = entry?.path();
         let name = path.file_name().context("a file has a name")?;
-        std::fs::copy(&path, out.join(name)).with_context(|| format!("cannot copy `{}`", path.display()))?;
+        copy(&path, &out.join(name))?;
     }
-    std::fs::copy(root.join("test/models").join(EXAMPLE), out.join("example.onnx"))?;
+    copy(&root.join("test/models").join(EXAMPLE), &out.join("example.onnx"))?;
     Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let bytes = std::fs::read(from).with_context(|| format!("cannot read `{}`", from.display()))?;
+    remat_files::write(to, bytes).with_context(|| format!("cannot write `{}`", to.display()))
 }
