@@ -6,11 +6,14 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--font-render-hinting=none", "--remote-debugging-pipe"]
 CODES = {"+": 187, "-": 189, "/": 191, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Tab": 9}
 """Numbers that the protocol wants of keys beside letters."""
+HANGS = 600.0
+"""Seconds after which nothing more is to be expected of a page."""
 
 
 class Browser:
@@ -129,6 +132,19 @@ class Browser:
             "return [box.left + box.width / 2, box.top + box.height / 2]; })()"
         )
         self.drag((x, y), (x, y))
+
+    def saved(self, button):
+        """What a button saves, named by a selector."""
+        for old in self.downloads.glob("*"):
+            old.unlink()
+        self.click(button)
+        ends = time.monotonic() + HANGS
+        while time.monotonic() < ends:
+            files = [file for file in self.downloads.glob("*") if file.suffix != ".crdownload" and file.stat().st_size]
+            if files:
+                return files[0]
+            time.sleep(0.05)
+        raise AssertionError(f"{button} saves nothing")
 
     def picture(self):
         """What is seen, as PNG of half the size."""

@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 
+import browser as browsers
 import models
 import pytest
 import wheel
@@ -50,6 +51,13 @@ def remat_opt():
         return subprocess.run([str(program), *map(str, args)], capture_output=True, text=True, check=False)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A Chromium with one page."""
+    with browsers.Browser(tmp_path_factory.mktemp("browser")) as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

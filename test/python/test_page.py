@@ -34,12 +34,6 @@ def page(remat_opt, tmp_path_factory):
     return out
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with browsers.Browser(tmp_path_factory.mktemp("browser")) as browser:
-        yield browser
-
-
 @pytest.fixture
 def opened(browser, page):
     """The page in a window; whatever is done with it, its scripts must not fail."""
@@ -47,20 +41,6 @@ def opened(browser, page):
     browser.open(page)
     yield browser
     assert not browser.errors
-
-
-def saved(browser, button):
-    """What a button saves."""
-    for old in browser.downloads.glob("*"):
-        old.unlink()
-    browser.click(button)
-    ends = time.monotonic() + 20
-    while time.monotonic() < ends:
-        files = [file for file in browser.downloads.glob("*") if file.suffix != ".crdownload" and file.stat().st_size]
-        if files:
-            return files[0]
-        time.sleep(0.05)
-    raise AssertionError(f"{button} saves nothing")
 
 
 def large_data():
@@ -244,12 +224,12 @@ def test_the_table_is_sorted_by_each_heading_and_rows_choose(opened):
 
 
 def test_chart_table_and_report_are_saved(opened):
-    picture = saved(opened, "#png").read_bytes()
+    picture = opened.saved("#png").read_bytes()
     assert picture.startswith(b"\x89PNG") and len(picture) > 20_000
-    head, *rows = saved(opened, "#csv").read_text().split("\n")
+    head, *rows = opened.saved("#csv").read_text().split("\n")
     assert head.strip() == "tensor,shape,type,bytes,first_step,last_step,computed_again,kind"
     assert len(rows) - 1 == opened.run("table.all.length")
-    report = json.loads(saved(opened, "#json").read_text())
+    report = json.loads(opened.saved("#json").read_text())
     assert report["format"].startswith("remat-report/")
     assert report["peak_bytes"] == opened.run("run.memory[run.peak]")
 

@@ -18,8 +18,6 @@ from onnx import TensorProto, helper, numpy_helper
 PAGE = models.ROOT / "target" / "web"
 MOST = 4_000_000
 """Bytes of all files of the page."""
-HANGS = 600.0
-"""Seconds after which nothing more is to be expected of a page."""
 
 need.require("browser", browsers.CHROMIUM is not None, "no Chromium: third_party/fetch.sh installs it where it can")
 need.require("web", (PAGE / "remat_bg.wasm").exists(), "the page is not built: `make web`")
@@ -46,12 +44,6 @@ def address():
     server.shutdown()
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with browsers.Browser(tmp_path_factory.mktemp("browser")) as browser:
-        yield browser
-
-
 @pytest.fixture
 def page(browser, address):
     browser.errors.clear()
@@ -62,7 +54,7 @@ def page(browser, address):
 
 def until(page, script):
     """Waits until an expression is true, far longer than it takes."""
-    ends = time.monotonic() + HANGS
+    ends = time.monotonic() + browsers.HANGS
     while not page.run(script):
         assert time.monotonic() < ends, page.run("document.body.innerText")
         time.sleep(0.1)
@@ -75,20 +67,6 @@ def choose(page, path):
     page.call("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
 
 
-def saved(page, kind):
-    for old in page.downloads.glob("*"):
-        old.unlink()
-    page.run(f"document.querySelector('[data-file={kind}]').click()")
-    ends = time.monotonic() + HANGS
-    while time.monotonic() < ends:
-        files = [file for file in page.downloads.glob("*") if file.suffix != ".crdownload" and file.stat().st_size]
-        if files:
-            return files[0]
-        time.sleep(0.05)
-    raise AssertionError(f"{kind} is not saved")
-
-
-
 def explored(page):
     until(page, "!document.getElementById('wish').hidden && document.getElementById('status').textContent === ''")
 
@@ -98,8 +76,10 @@ def planned(page):
     return page.run("document.getElementById('found').textContent")
 
 
-def outputs(path, feeds):
-    return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, feeds)
+def outputs(path, feeds, level=onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = level
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]).run(None, feeds)
 
 
 def random_feeds(path):
@@ -131,12 +111,12 @@ def test_a_model_is_seen_planned_and_saved_and_nothing_leaves(page, tmp_path):
     assert "ops run again" in planned(page)
     original = models.ROOT / "test" / "models" / "unet_tiny_train.onnx"
     written = tmp_path / "small.onnx"
-    written.write_bytes(saved(page, "model").read_bytes())
+    written.write_bytes(page.saved("[data-file=model]").read_bytes())
     feeds = random_feeds(original)
     assert all(np.array_equal(one, other) for one, other in zip(outputs(original, feeds), outputs(written, feeds), strict=True))
-    plan = json.loads(saved(page, "plan").read_text())
+    plan = json.loads(page.saved("[data-file=plan]").read_text())
     assert plan["format"].startswith("remat-plan/") and plan["peak_bytes"] <= 0.6 * plan["baseline_peak_bytes"]
-    assert "<canvas" in saved(page, "page").read_text()
+    assert "<canvas" in page.saved("[data-file=page]").read_text()
     assert "POST" not in Files.asked
     assert {path.split("?")[0] for path in Files.asked} <= {f"/{file.name}" for file in PAGE.iterdir()}
 
@@ -158,9 +138,34 @@ def test_weights_are_not_read_and_are_written(page, tmp_path):
     explored(page)
     page.run("document.getElementById('seconds').value = 1; document.querySelector('#wish [type=submit]').click()")
     planned(page)
-    written.write_bytes(saved(page, "model").read_bytes())
+    written.write_bytes(page.saved("[data-file=model]").read_bytes())
     feeds = random_feeds(original)
     assert all(np.array_equal(one, other) for one, other in zip(outputs(original, feeds), outputs(written, feeds), strict=True))
+
+
+def test_chains_run_tile_by_tile(page, tmp_path):
+    random = np.random.default_rng(0)
+    nodes, weights, last = [], [], "x"
+    for layer in range(4):
+        weights.append(numpy_helper.from_array(random.random((8, 8, 3, 3), np.float32), f"w{layer}"))
+        nodes += [
+            helper.make_node("Conv", [last, f"w{layer}"], [f"c{layer}"], pads=[1, 1, 1, 1]),
+            helper.make_node("Relu", [f"c{layer}"], [f"r{layer}"]),
+        ]
+        last = f"r{layer}"
+    nodes.append(helper.make_node("MaxPool", [last], ["y"], kernel_shape=[4, 4], strides=[4, 4]))
+    value = lambda name, *dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+    graph = helper.make_graph(nodes, "chain", [value("x", 1, 8, 128, 128)], [value("y", 1, 8, 32, 32)], weights)
+    original = tmp_path / "chain.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), original)
+    choose(page, original)
+    explored(page)
+    page.run("document.getElementById('seconds').value = 4; document.getElementById('tiles').checked = true")
+    page.run("document.querySelector('#wish [type=submit]').click()")
+    assert "chains in tiles" in planned(page)
+    feeds, op_by_op = random_feeds(original), onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    pairs = zip(outputs(original, feeds, op_by_op), outputs(page.saved("[data-file=model]"), feeds, op_by_op), strict=True)
+    assert all(np.array_equal(one, other) for one, other in pairs)
 
 
 def test_open_sizes_are_asked_for(page, tmp_path):

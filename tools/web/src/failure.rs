@@ -13,6 +13,9 @@ pub enum Failure {
     /// The file is no model, or no model can be written.
     #[error(transparent)]
     Onnx(#[from] OnnxError),
+    /// The file cannot be read.
+    #[error("the file cannot be read: {0}")]
+    File(#[from] std::io::Error),
     /// What the page asks is malformed.
     #[error("the question is malformed: {0}")]
     Question(#[from] serde_json::Error),

@@ -1,6 +1,6 @@
 //! A model that was opened, and its plans.
 
-use std::io::{Read, Seek};
+use std::io::{Read, Seek, SeekFrom};
 use std::time::Duration;
 
 use remat::ir::OpId;
@@ -48,7 +48,7 @@ impl Network {
             ..LoadOptions::default()
         };
         let bytes = outline(&mut file)?;
-        let file_bytes = file.stream_position().unwrap_or(0).max(bytes.len() as u64);
+        let file_bytes = file.seek(SeekFrom::End(0))?;
         let model = Model::from_onnx_bytes(&bytes, &options)?;
         let replay = model.baseline().clone();
         let mut as_it_is = Solution::of(

@@ -8,7 +8,8 @@ use crate::failure::Failure;
 use crate::planned::{Planned, block};
 
 /// What stands on every page, since nothing runs here.
-const PREDICTED: &str = "predicted: nothing was run; `remat-opt` on the command line measures in ONNX Runtime";
+const PREDICTED: &str = "predicted: nothing was run; `remat-opt` on the command line measures in ONNX Runtime, and compares bits: the \
+     runtime may fuse ops of the original that it does not fuse in a rewritten model, whose last digits differ then";
 
 /// The page of a plan beside the model as it is, or of that alone.
 pub(crate) fn page(

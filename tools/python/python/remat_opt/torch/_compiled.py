@@ -23,8 +23,12 @@ from ._split import Split
 from ._splittable import Splittable
 from ._steps import PART, Steps
 from ._together import Together, processes
+from ._wrappers import GATHERED
 
 _log = logging.getLogger("remat_opt")
+
+UNCOUNTED = "code outside of the graphs counts by what it leaves between them, and before the first graph not at all"
+"""The note of a graph of a model that Dynamo has cut, with the place."""
 
 _ROUNDS = 4
 """Splits of one graph that are compiled, until the measured peak keeps the budget."""
@@ -102,6 +106,8 @@ class Compiled:
             self.report.budget_bytes = owner.settings.budget.total
             self.report.promised_bytes = self.report.predicted_bytes = self.report.measured_bytes = None
             self.report.notes.append(PART)
+            if part != GATHERED:
+                self.report.notes.append(f"{UNCOUNTED}: {part}")
         self._together = Together()
         self._is_alone = self._together.is_alone or not communicates(self._gm)
         """Whether this process may run the graph as often as it likes."""

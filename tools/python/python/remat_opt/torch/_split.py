@@ -24,7 +24,7 @@ from ._effects import UnsupportedGraph, is_getitem, is_once, results, without_re
 from ._emit import Emitted, drop_unused, emit, original
 from ._graph import Cut, TrainingGraph, ancestors
 from ._storages import Storages
-from ._versions import call_known, traced, must_be_in_forward, overwritten
+from ._versions import call_known, must_be_in_forward, overwritten, traced
 
 Halves = tuple[fx.GraphModule, fx.GraphModule]
 """The forward and the backward."""

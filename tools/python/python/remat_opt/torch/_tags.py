@@ -35,7 +35,7 @@ def tag(
         gm: A step as one functional graph of ATen ops with traced values: forward, loss and backward.
         memory: As of `backend`.
         is_backward: Whether a node belongs to the backward.
-        search: `time_limit`, `step_limit`, `threads`, `seed` and `recomputable` as of `reorder`.
+        search: `time_limit`, `step_limit`, `threads`, `seed` and `recomputable` as of `backend`.
 
     Returns:
         What the plan takes; also among `reports()`.
@@ -59,16 +59,7 @@ def tag(
     return report
 
 
-def reorder(
-    gm: fx.GraphModule,
-    memory: Memory,
-    *,
-    time_limit: float = 10.0,
-    step_limit: int | None = None,
-    threads: int | None = None,
-    seed: int = 0,
-    recomputable: Collection[str] = (),
-) -> Report:
+def reorder(gm: fx.GraphModule, memory: Memory, **search: Any) -> Report:
     """Puts the ops of a training step into the order of a plan, some of them several times.
 
     The promise holds where the graph runs op by op as it stands then, and values are dropped after their last use (as the
@@ -78,12 +69,7 @@ def reorder(
         gm: A step as one functional graph of ATen ops with traced values: forward, loss and backward. Its graph is
             replaced; nodes keep their names and what is in their `meta`, those that run again have it, too.
         memory: As of `backend`.
-        time_limit: Seconds to search for a plan.
-        step_limit: Most steps of the search for each plan; with one thread and the same seed, every search of the
-            same graph gives the same plan, unless `time_limit` ends it before.
-        threads: Threads to search with.
-        seed: Of the random choices.
-        recomputable: As of `backend`.
+        search: As of `tag`.
 
     Returns:
         What the plan takes; also among `reports()`.
@@ -93,8 +79,7 @@ def reorder(
         UnsupportedGraph: The graph cannot be planned; the message names the node.
         UsageError: Arguments that make no sense.
     """
-    search = {"time_limit": time_limit, "step_limit": step_limit, "threads": threads, "seed": seed}
-    graph, plan, report = _planned(gm, memory, recomputable=recomputable, **search)
+    graph, plan, report = _planned(gm, memory, **search)
     emitted, output = emit(graph, plan), _output(gm)
     emitted.graph.output(fx.node.map_arg(output.args[0], emitted.at_end.__getitem__)).meta = output.meta
     emitted.graph.set_codegen(gm.graph._codegen)
