@@ -85,9 +85,9 @@ docs: setup
 WASM = wasm32-unknown-unknown
 web: setup
 	@if [ -d "$$(rustc --print sysroot)/lib/rustlib/$(WASM)" ] && command -v wasm-opt >/dev/null; then set -ex; \
-			$(CARGO) build --quiet --locked --profile web --target $(WASM) -p remat-web; \
-			wasm-opt -Oz --strip-debug target/$(WASM)/web/remat_web.wasm -o target/$(WASM)/web/small.wasm; \
-			$(CARGO) run --quiet --locked -p xtask --no-default-features --features web -- web target/$(WASM)/web/small.wasm target/web; \
+			$(CARGO) build --quiet --locked --profile wasm --target $(WASM) -p remat-web; \
+			wasm-opt -Oz --strip-debug target/$(WASM)/wasm/remat_web.wasm -o target/$(WASM)/wasm/small.wasm; \
+			$(CARGO) run --quiet --locked -p xtask --no-default-features --features web -- web target/$(WASM)/wasm/small.wasm target/web; \
 		else echo "SKIPPED: there is no standard library for $(WASM) or no wasm-opt, the page is not built"; $(call UNLESS_REQUIRED,web); fi
 
 # One target of docs/fuzzing.md under libFuzzer, from the seeds of the tests and what earlier runs found. Needs `cargo install cargo-fuzz`.
