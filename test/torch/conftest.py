@@ -1,5 +1,6 @@
 """Fixtures of the tests of `remat_opt.torch`. They are skipped where PyTorch is missing."""
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -50,31 +51,36 @@ class Measurer:
     """One process that measures the ops of all tests, instead of one for each graph: to start takes seconds."""
 
     def __init__(self):
-        from remat_opt.torch import _measure, _measure_child
-        from step import meter
+        from remat_opt.torch import _measure, _measure_child, _metered
 
         path = os.pathsep.join(path for path in sys.path if path)
-        environment = os.environ | {"LD_PRELOAD": str(meter()), "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
         line = [sys.executable, _measure_child.__file__]
+        self.meter = contextlib.ExitStack()
+        environment = self.meter.enter_context(_metered.metered()) | {"PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
         self.process = subprocess.Popen(line, env=environment, text=True, stdin=-1, stdout=-1, stderr=subprocess.DEVNULL)
         self.usual = _measure._child
 
-    def child(self, calls, meter):
+    def child(self, calls, environment):
         """Takes the place of `_measure._child`."""
         import torch
 
         if self.process.poll() is not None:
-            return self.usual(calls, meter)
+            return self.usual(calls, environment)
         self.process.stdin.write(json.dumps({"threads": torch.get_num_threads(), "calls": calls}) + "\n")
         self.process.stdin.flush()
         return [json.loads(line) for line in (self.process.stdout.readline() for _ in calls) if line]
+
+    def end(self):
+        """Ends the process."""
+        self.process.communicate()
+        self.meter.close()
 
 
 @pytest.fixture(scope="session")
 def _measurer():
     measurer = Measurer()
     yield measurer
-    measurer.process.communicate()
+    measurer.end()
 
 
 @pytest.fixture(autouse=True)

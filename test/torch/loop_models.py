@@ -197,3 +197,19 @@ class Words(nn.Module):
 
     def forward(self, tokens):
         return self.head(self.blocks(self.embedding(tokens)))
+
+
+class Tagger(nn.Module):
+    """A recurrent network of PyTorch's, and layers for each step of a sequence."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.cells = kind(64, 64, batch_first=True)
+        self.head = mlp(64, 256, 256, 256, 32, act=nn.GELU)
+
+    def forward(self, x):
+        return self.head(self.cells(x)[0])
+
+
+def convolution(inputs, outputs):
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 3, 1, 1), nn.ReLU())

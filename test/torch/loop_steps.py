@@ -289,6 +289,80 @@ def _words(compile):
     return [model], train
 
 
+def _tagger(kind):
+    """Dynamo compiles no `nn.LSTM` and cuts the model behind it: it runs before the first graph."""
+
+    def make(compile):
+        model, x, labels = nets.Tagger(kind), torch.randn(64, 48, 64), torch.randint(0, 32, (64 * 48,))
+        run, optimizer = compile(model), optim.Adam(model.parameters())
+        return [model], lambda: _update(F.cross_entropy(run(x).flatten(0, 1), labels), optimizer)
+
+    return make
+
+
+def _attacked(compile):
+    """Examples that a first backward finds: no parameter gets a gradient by it."""
+    model, x, labels = nets.mlp(64, 256, 256, 10), torch.randn(1024, 64), torch.randint(0, 10, (1024,))
+    run, optimizer = compile(model), optim.SGD(model.parameters(), 0.1)
+
+    def train():
+        noisy = x.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(F.cross_entropy(run(noisy), labels), noisy)
+        return _update(F.cross_entropy(run((x + 0.1 * slope.sign()).detach()), labels), optimizer)
+
+    return [model], train
+
+
+def _mean_teacher(compile):
+    """A slow copy of the model runs before it."""
+    model, x, labels = nets.mlp(64, 256, 256, 10), torch.randn(1024, 64), torch.randint(0, 10, (1024,))
+    slow = copy.deepcopy(model).requires_grad_(False)
+    run, optimizer = compile(model), optim.AdamW(model.parameters())
+
+    def train():
+        with torch.no_grad():
+            wanted = slow(x + 0.1 * torch.randn_like(x))
+        logits = run(x + 0.1 * torch.randn_like(x))
+        loss = _update(F.cross_entropy(logits, labels) + F.mse_loss(logits, wanted), optimizer)
+        with torch.no_grad():
+            for far, near in zip(slow.parameters(), model.parameters()):
+                far.lerp_(near, 0.01)
+        return loss
+
+    return [model, slow], train
+
+
+def _perceptual(compile):
+    """Features of what is wanted are there before the first graph; the loss runs through the same network."""
+    frozen = nn.Sequential(nn.Conv2d(3, 16, 3, 1, 1), nn.ReLU(), nn.Conv2d(16, 16, 3, 1, 1)).requires_grad_(False)
+    model = nn.Sequential(*(nets.convolution(*one) for one in ((3, 32), (32, 32), (32, 32))), nn.Conv2d(32, 3, 3, 1, 1))
+    run, optimizer, x = compile(model), optim.Adam(model.parameters()), torch.randn(4, 3, 48, 48)
+
+    def train():
+        wanted = frozen(x)
+        return _update(F.mse_loss(frozen(run(x)), wanted), optimizer)
+
+    return [model], train
+
+
+def _penalized(compile):
+    """A critic, which is not compiled, is held to slopes of one before the generator's turn."""
+    critic, generator = nets.mlp(32, 64, 1, act=nn.Tanh), nets.mlp(16, 256, 256, 32)
+    run, real, noise = compile(generator), torch.randn(512, 32), torch.randn(512, 16)
+    first, second = optim.Adam(generator.parameters()), optim.Adam(critic.parameters())
+
+    def train():
+        fake = run(noise).detach()
+        between = (0.5 * real + 0.5 * fake).requires_grad_()
+        (slope,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
+        loss = critic(fake).mean() - critic(real).mean() + 10 * (slope.norm(dim=1) - 1).square().mean()
+        found = [_update(loss, second), _update(-critic(run(noise)).mean(), first)]
+        second.zero_grad()
+        return torch.stack(found)
+
+    return [critic, generator], train
+
+
 LOOPS = {
     "classifier, schedule of rates": _classifier,
     "convolutions, batch norm, dropout": _convolutions,
@@ -315,5 +389,11 @@ LOOPS = {
     "policy gradient": _policy,
     "neural ODE": _flow,
     "checkpointed blocks": _checkpointed,
+    "tagger, nn.LSTM": _tagger(nn.LSTM),
+    "tagger, nn.GRU": _tagger(nn.GRU),
+    "adversarial examples": _attacked,
+    "mean teacher": _mean_teacher,
+    "perceptual loss": _perceptual,
+    "gradient penalty": _penalized,
 }
 """By name what takes `compile` and gives the modules of a loop and what trains one step and gives its loss."""

@@ -22,16 +22,6 @@ import models
 STEPS = 6
 
 
-@functools.cache
-def meter():
-    """The heap meter of the package as a file."""
-    from remat_opt import _native
-
-    path = pathlib.Path(tempfile.mkdtemp(prefix="remat-opt-")) / "libremat_heap_meter.so"
-    path.write_bytes(_native.heap_meter())
-    return path
-
-
 def measure(model, config="eager", memory=None, **keywords):
     """Measures steps of a model in a process of its own, with one thread.
 
@@ -51,10 +41,13 @@ def measure(model, config="eager", memory=None, **keywords):
 def metered(program, order, **variables):
     """What a program answers to an order: it is run with `--child` in a process whose heap is counted, with the variables
     in its environment, and prints JSON."""
+    from remat_opt.torch._metered import metered as environment
+
     path = [str(pathlib.Path(__file__).parent), *(one for one in sys.path if one)]
-    env = os.environ | {"LD_PRELOAD": str(meter()), "PYTHONPATH": os.pathsep.join(path)} | variables
     command = [sys.executable, program, "--child", json.dumps(order)]
-    run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    with environment() as found:
+        env = found | {"PYTHONPATH": os.pathsep.join(path)} | variables
+        run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     if run.returncode != 0:
         raise RuntimeError(f"{order}: {run.stderr[-3000:]}")
     return json.loads(run.stdout.splitlines()[-1])

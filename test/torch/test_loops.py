@@ -4,8 +4,9 @@ import loops
 import pytest
 from need import NIGHTLY
 
-USUAL = ["GAN", "GPT, tied weights, four micro-batches", "policy gradient", "quantized autoencoder, codes that follow"]
-"""Several models; gradients that add up; random numbers between forward and backward; a buffer that is overwritten."""
+USUAL = ["GAN", "tagger, nn.LSTM", "adversarial examples", "GPT, tied weights, four micro-batches", "policy gradient", "quantized autoencoder, codes that follow"]
+"""Several models; what runs before the first graph; a backward within the step; gradients that add up; random numbers between
+forward and backward; a buffer that is overwritten."""
 
 
 @pytest.fixture(scope="module")

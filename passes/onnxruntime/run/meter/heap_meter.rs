@@ -1,5 +1,5 @@
 //! Preloaded into a process (`LD_PRELOAD`), counts the bytes that `malloc` and its kin hand out: the live sum, and its peak since
-//! the last reset.
+//! the last reset. Two more peaks, which resets leave alone: that between two marks, and that since the least sum of a watched time.
 //!
 //! Bytes are those the allocator set aside (`malloc_usable_size`), so blocks cost what they really take. C++'s `operator new` and
 //! everything else that a dynamically linked program allocates from the heap goes through these functions. Memory that a program
@@ -19,6 +19,11 @@ const EINVAL: c_int = 22;
 
 static LIVE: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
+static PEAK_SINCE_MARK: AtomicI64 = AtomicI64::new(0);
+static LEAST: AtomicI64 = AtomicI64::new(0);
+static PEAK_SINCE_LEAST: AtomicI64 = AtomicI64::new(0);
+/// What is live up to so much above the least counts as the least: small blocks come and go.
+static SLACK: AtomicI64 = AtomicI64::new(0);
 
 // SAFETY: glibc has these functions, with these signatures.
 #[link(name = "c")]
@@ -48,8 +53,20 @@ unsafe fn bytes(block: *mut c_void) -> i64 {
 unsafe fn taken(block: *mut c_void) -> *mut c_void {
     // SAFETY: the caller's.
     let bytes = unsafe { bytes(block) };
-    PEAK.fetch_max(LIVE.fetch_add(bytes, Relaxed) + bytes, Relaxed);
+    let live = LIVE.fetch_add(bytes, Relaxed) + bytes;
+    PEAK.fetch_max(live, Relaxed);
+    PEAK_SINCE_MARK.fetch_max(live, Relaxed);
+    PEAK_SINCE_LEAST.fetch_max(live, Relaxed);
     block
+}
+
+/// Counts bytes that are given back.
+fn given_back(bytes: i64) {
+    let live = LIVE.fetch_sub(bytes, Relaxed) - bytes;
+    if live <= LEAST.load(Relaxed) + SLACK.load(Relaxed) {
+        LEAST.fetch_min(live, Relaxed);
+        PEAK_SINCE_LEAST.store(live, Relaxed);
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -72,7 +89,7 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
         let moved = __libc_realloc(block, size);
         // A failed call leaves the block; a size of zero frees it.
         if !moved.is_null() || size == 0 {
-            LIVE.fetch_sub(before, Relaxed);
+            given_back(before);
         }
         taken(moved)
     }
@@ -122,7 +139,7 @@ pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, alignment: usize,
 pub unsafe extern "C" fn free(block: *mut c_void) {
     // SAFETY: the caller gives null or a live block, whose size is read before it goes.
     unsafe {
-        LIVE.fetch_sub(bytes(block), Relaxed);
+        given_back(bytes(block));
         __libc_free(block);
     }
 }
@@ -143,6 +160,33 @@ pub extern "C" fn remat_heap_peak() -> i64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn remat_heap_reset() {
     PEAK.store(LIVE.load(Relaxed), Relaxed);
+}
+
+/// Most live bytes since the last mark; sets another one.
+#[unsafe(no_mangle)]
+pub extern "C" fn remat_heap_mark() -> i64 {
+    PEAK_SINCE_MARK.swap(LIVE.load(Relaxed), Relaxed)
+}
+
+/// Starts a watched time: the least and the peak since then are what is live now.
+#[unsafe(no_mangle)]
+pub extern "C" fn remat_heap_watch(slack: i64) {
+    let live = LIVE.load(Relaxed);
+    SLACK.store(slack, Relaxed);
+    LEAST.store(live, Relaxed);
+    PEAK_SINCE_LEAST.store(live, Relaxed);
+}
+
+/// Fewest live bytes of the watched time.
+#[unsafe(no_mangle)]
+pub extern "C" fn remat_heap_least() -> i64 {
+    LEAST.load(Relaxed)
+}
+
+/// Most live bytes since the last moment of the watched time with no more than the least and the slack.
+#[unsafe(no_mangle)]
+pub extern "C" fn remat_heap_peak_since_least() -> i64 {
+    PEAK_SINCE_LEAST.load(Relaxed)
 }
 
 /// Never called: nothing in here can panic.

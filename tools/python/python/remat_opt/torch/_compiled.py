@@ -17,7 +17,7 @@ from ._code import Half, Inner, op_by_op
 from ._divide import Option, Plannable
 from ._dynamo import communicates, copy_of, without_checkpoints
 from ._partition import NO_SPLIT, Partitioner, Settings
-from ._peak import free_bytes, peak_above
+from ._peak import Ground, free_bytes, peak_above
 from ._report import Report, record
 from ._split import Split
 from ._splittable import Splittable
@@ -27,7 +27,10 @@ from ._wrappers import GATHERED
 
 _log = logging.getLogger("remat_opt")
 
-UNCOUNTED = "code outside of the graphs counts by what it leaves between them, and before the first graph not at all"
+UNCOUNTED = (
+    "code outside of the graphs counts by what it leaves between them, and before the first graph not at all"
+    " (on a CPU all of it does in a process of `python -m remat_opt.torch SCRIPT`)"
+)
 """The note of a graph of a model that Dynamo has cut, with the place."""
 
 _ROUNDS = 4
@@ -106,7 +109,7 @@ class Compiled:
             self.report.budget_bytes = owner.settings.budget.total
             self.report.promised_bytes = self.report.predicted_bytes = self.report.measured_bytes = None
             self.report.notes.append(PART)
-            if part != GATHERED:
+            if part != GATHERED and not Ground.can_see():
                 self.report.notes.append(f"{UNCOUNTED}: {part}")
         self._together = Together()
         self._is_alone = self._together.is_alone or not communicates(self._gm)

@@ -23,13 +23,12 @@ from torch import fx
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
-from .. import _native
-from .._files import Folder
 from . import _cache, _measure_child
 from ._gpu.devices import Gpu
 from ._gpu.dry_run import workspaces
 from ._effects import is_assertion, is_collective, is_getitem, results
 from ._graph import Cost
+from ._metered import metered
 from ._state import kept_random
 from ._storages import Storages, device_of, storage_bytes
 
@@ -263,11 +262,9 @@ def _in_child(calls: list[dict[str, Any]]) -> list[Any]:
     """Measures calls in a process whose heap is counted. One that dies loses the call at which it died."""
     answers: list[Any] = []
     try:
-        with Folder() as place:
-            meter = pathlib.Path(place) / "libremat_heap_meter.so"
-            meter.write_bytes(_native.heap_meter())
+        with metered() as environment:
             while len(answers) < len(calls):
-                lines = _child(calls[len(answers) :], meter)
+                lines = _child(calls[len(answers) :], environment)
                 answers += lines
                 if len(answers) < len(calls):
                     answers.append("the process that measures ended at this op")
@@ -276,16 +273,12 @@ def _in_child(calls: list[dict[str, Any]]) -> list[Any]:
     return answers
 
 
-def _child(calls: list[dict[str, Any]], meter: pathlib.Path) -> list[Any]:
-    variables = os.environ | {
-        "LD_PRELOAD": str(meter),
-        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-        "CUDA_VISIBLE_DEVICES": "",
-    }
+def _child(calls: list[dict[str, Any]], environment: Mapping[str, str]) -> list[Any]:
+    path = os.pathsep.join(path for path in sys.path if path)
     process = subprocess.run(
         [sys.executable, _measure_child.__file__],
         input=json.dumps({"threads": torch.get_num_threads(), "calls": calls}),
-        env=variables,
+        env={**environment, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         text=True,
         check=False,

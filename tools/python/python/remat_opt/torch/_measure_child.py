@@ -29,8 +29,8 @@ class Heap:
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(None)
-        for name in ("remat_heap_live", "remat_heap_peak"):
-            getattr(self._library, name).restype = ctypes.c_int64
+        for name in ("live", "peak", "mark", "least", "peak_since_least"):
+            getattr(self._library, f"remat_heap_{name}").restype = ctypes.c_int64
 
     def reset(self) -> None:
         """Begins a new peak."""
@@ -43,6 +43,26 @@ class Heap:
     def peak(self) -> int:
         """Most bytes since `reset`."""
         return int(self._library.remat_heap_peak())
+
+    def next_peak(self) -> int:
+        """Most bytes since the last call, whatever `reset` does in between."""
+        return int(self._library.remat_heap_mark())
+
+    def watch(self, slack: int) -> None:
+        """Begins a watched time.
+
+        Args:
+            slack: Bytes above the least that count as the least.
+        """
+        self._library.remat_heap_watch(ctypes.c_int64(slack))
+
+    def least(self) -> int:
+        """Fewest bytes of the watched time."""
+        return int(self._library.remat_heap_least())
+
+    def peak_since_least(self) -> int:
+        """Most bytes since the heap was last as small as the least of the watched time."""
+        return int(self._library.remat_heap_peak_since_least())
 
     def mark(self) -> int:
         """Now, in nanoseconds; of its processor time where one thread computes: others do not disturb that."""
@@ -70,6 +90,12 @@ class Cuda:
     def peak(self) -> int:
         """Most bytes since `reset`."""
         return int(torch.cuda.max_memory_allocated(self._device))
+
+    def next_peak(self) -> int:
+        """Most bytes since the last call or `reset`."""
+        peak = self.peak()
+        self.reset()
+        return peak
 
     def mark(self) -> torch.cuda.Event:
         """A point in the work of the device."""

@@ -6,11 +6,20 @@ import ctypes
 import functools
 import itertools
 import os
+import weakref
 from collections.abc import Callable
+from typing import NamedTuple
+
 import torch
+from torch.optim import optimizer
 
 from ._container import free_in_container
 from ._measure_child import Cuda, Heap
+
+_SLACK = 32 << 10
+"""Bytes above the least heap between two steps that count as the least: a loop keeps losses, for instance."""
+_SMALL = 8 << 10
+"""Bytes of what runs before the first graph that are not looked at: objects of Python."""
 
 
 def peak_above(run: Callable[[], object], device: str) -> int:
@@ -90,9 +99,9 @@ class Marks:
         if self._meter is None:
             self._live.append(_heap())
             return
+        peak = self._meter.next_peak()
         if self._live:
-            self._peaks.append(self._meter.peak())
-        self._meter.reset()
+            self._peaks.append(peak)
         self._live.append(self._meter.live())
 
     def found(self) -> tuple[list[int], list[int]]:
@@ -103,6 +112,80 @@ class Marks:
         if self._meter is None:
             return live, [max(one, other) for one, other in itertools.pairwise(live)]
         return live, [one - first for one in self._peaks]
+
+
+class Lead(NamedTuple):
+    """What the code of a step has taken when its first graph begins."""
+
+    live: int = 0
+    """Bytes that it has left."""
+    peak: int = 0
+    """Most bytes until then."""
+
+    def least(self, other: Lead) -> Lead:
+        """The less of both: what ran once between two steps (an evaluation, another model) is no part of a step."""
+        return Lead(min(self.live, other.live), min(self.peak, other.peak))
+
+    def without(self, size: int) -> Lead:
+        """The rest of what counts in another place.
+
+        Args:
+            size: Bytes.
+        """
+        return Lead(max(0, self.live - size), max(0, self.peak - size))
+
+
+class Ground:
+    """The heap between two steps. A step begins where it is least after the last update of an optimizer: what the step before
+    has left is gone, and what the next one takes is not there yet. Seen where `remat_opt`'s meter is preloaded."""
+
+    def __init__(self) -> None:
+        self._heap = Heap()
+        self._is_open = False
+        """Whether a step has ended and no other one has begun."""
+        self._last: int | None = None
+        """Bytes without gradients where the step before has begun, if no optimizer has run since."""
+        ground = weakref.ref(self)
+
+        def updated(*_: object) -> None:
+            if (found := ground()) is None:
+                hook.remove()
+            else:
+                found.forget()
+                found.end_of_step()
+
+        hook = optimizer.register_optimizer_step_post_hook(updated)
+
+    @staticmethod
+    def can_see() -> bool:
+        """Whether the meter is there."""
+        return hasattr(ctypes.CDLL(None), "remat_heap_least")
+
+    def end_of_step(self) -> None:
+        """Says that all of a step has run, as far as is known."""
+        self._is_open = True
+        self._heap.watch(_SLACK)
+
+    def forget(self) -> None:
+        """Says that the next step has nothing to do with the one before."""
+        self._last = None
+
+    def first_graph(self, there: int) -> Lead:
+        """What a step has taken, as its first graph is called.
+
+        Args:
+            there: Bytes of gradients and gathered parameters that are there.
+        """
+        if not self._is_open:
+            return Lead()
+        self._is_open = False
+        least = self._heap.least()
+        if self._last is not None:
+            # An earlier backward may be a part of the same step: of an adversarial example, for instance.
+            least = min(least, self._last + there)
+        self._last = least - there
+        found = Lead(self._heap.live() - least, self._heap.peak_since_least() - least)
+        return found if max(found) > _SMALL else Lead()
 
 
 class _Mallinfo(ctypes.Structure):

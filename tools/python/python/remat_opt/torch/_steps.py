@@ -3,7 +3,7 @@ their budget is divided.
 
 A step begins with the first forward after all that earlier ones saved was read. Which graphs run in it, and in which
 order, is seen as it happens; the next step of the same order is measured. Moments of it that no plan can change (gradients
-that are already there, what runs between the graphs) are what `Moment.held` counts.
+that are already there, what runs before and between the graphs) are what `Moment.held` counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ._code import Half
 from ._divide import Moment, Option, Order, Plannable, choose, duration, moments_of, peak
 from ._free import resolved
 from ._partition import NO_SPLIT, NOT_KEPT, Settings
-from ._peak import Marks, can_mark
+from ._peak import Ground, Lead, Marks, can_mark
 from ._plans import longest_of
 from ._report import Report
 from ._together import processes
@@ -37,6 +37,8 @@ AROUND = "what runs around the graph takes more than was promised for it alone: 
 """The note of a graph that is the only one of its step, with results that a loss outside of it keeps, for instance."""
 ALONE = "several graphs run in a step of several processes: each is planned for itself, so nothing is promised"
 """The note of a graph whose budget is not divided."""
+RETAINED = "a backward ran again (`retain_graph=True`): what is kept for it is not counted, so nothing is promised"
+"""The note of such a graph."""
 _ROUNDS, _COMPILED_ROUNDS = 3, 2
 """How often the budget of one order of graphs is divided, op by op and behind Inductor, which compiles each change: what
 runs between graphs may take other bytes after a change."""
@@ -74,10 +76,15 @@ class _Kind(NamedTuple):
     there: int
     """Bytes that are there when it begins and do not stay: gradients of its parameters, parameters that were gathered."""
 
-    def found(self, marks: Marks) -> tuple[list[int], list[int]]:
-        """What `Marks.found` gives, above parameters and what the step is given."""
-        live, peaks = ([one + self.there for one in values] for values in marks.found())
-        return live, peaks
+    def found(self, marks: Marks, lead: Lead) -> tuple[list[int], list[int]]:
+        """What `Marks.found` gives, above parameters and what the step is given.
+
+        Args:
+            marks: Of a step.
+            lead: What runs before the first mark.
+        """
+        live, peaks = ([one + lead.live + self.there for one in values] for values in marks.found())
+        return live, [max(peaks[0], lead.peak + self.there), *peaks[1:]]
 
 
 @dataclass
@@ -135,6 +142,11 @@ class Steps:
         """Steps of one graph around which nothing takes more than was promised."""
         self._wanted: dict[_Kind, int] = {}
         """Steps that are to be measured, and for how many steps they are still waited for."""
+        self._ground = Ground() if Ground.can_see() else None
+        self._lead = Lead()
+        """Of the step that runs."""
+        self._leads: dict[_Kind, Lead] = {}
+        """The least of the steps of each kind."""
         self._marks: Marks | None = None
         self._measured: Marks | None = None
         self._is_disturbed = False
@@ -176,6 +188,8 @@ class Steps:
                 self._external[storage.data_ptr()] = storage.nbytes()
         if not any(is_backward for _, is_backward in self._order):
             self._gradients |= _gradients(inputs, self._around.stays > 0)
+        if not self._order and self._ground is not None:
+            self._lead = self._ground.first_graph(self._there()).without(self._around.gathered)
 
     def run(self, number: int, is_backward: bool, outputs: int, half: Half, arguments: list[Any]) -> Any:
         """Runs a half of a graph.
@@ -208,9 +222,19 @@ class Steps:
         if len(self._calls) < 2:
             return
         for report in (self._graphs[one.graph].report for one in self._calls if one.graph not in self._menus):
-            report.promised_bytes = None
-            if (note := ALONE if self._is_alone() else PART) not in report.notes:
-                report.notes.append(note)
+            self._take_back(report, ALONE if self._is_alone() else PART)
+
+    @staticmethod
+    def _take_back(report: Report, why: str) -> None:
+        """Takes back a promise.
+
+        Args:
+            report: Of a graph.
+            why: The note about it.
+        """
+        report.promised_bytes = None
+        if why not in report.notes:
+            report.notes.append(why)
 
     def _is_alone(self) -> bool:
         """Whether graphs are not planned together: processes compile splits together or not at all."""
@@ -233,26 +257,40 @@ class Steps:
         waiting = [place for place, one in enumerate(self._calls) if one.graph == number]
         if waiting:
             del self._calls[waiting[-1]]
-        if not self._calls and (marks := self._marks) is not None:
+        else:
+            self._take_back(self._graphs[number].report, RETAINED)
+        if not self._calls and (self._marks is not None or self._ground is not None):
+            marks = self._marks
             after_backward(lambda: self._measure(marks))
 
-    def _measure(self, marks: Marks) -> None:
+    def _measure(self, marks: Marks | None) -> None:
         """Ends the measurement of a step, unless another one has begun."""
-        if self._marks is marks:
+        if self._ground is not None:
+            self._ground.end_of_step()
+        if marks is not None and self._marks is marks:
             marks.mark()
             self._measured, self._marks = marks, None
 
+    def _there(self) -> int:
+        """Bytes of gradients and of what wrappers hold that were there when the step began and do not stay."""
+        return self._around.goes + sum(self._gradients.values())
+
     def _end(self) -> None:
         """Ends a step; the next one may be measured."""
-        there = self._around.goes + sum(self._gradients.values())
-        kind, waiting = _Kind(tuple(self._order), self._around.sums, there), self._waiting
+        kind, waiting = _Kind(tuple(self._order), self._around.sums, self._there()), self._waiting
         external = self._around.stays + sum(self._external.values())
         disturbed, measured = self._is_disturbed, self._measured
+        if disturbed and self._ground is not None:
+            self._ground.forget()
         self._order, self._waiting, self._external, self._gradients, self._calls = [], [], {}, {}, []
         self._is_disturbed, self._measured, self._marks = False, None, None
         try:
             if self._is_watched(kind):
-                if measured is not None and not disturbed and kind in self._wanted:
+                # One look at what runs before a step is not enough.
+                is_sure = kind in self._leads or not any(self._lead)
+                if not disturbed and (kind in self._leads or self._is_open(kind)):
+                    self._leads[kind] = self._lead.least(self._leads.get(kind, self._lead))
+                if measured is not None and not disturbed and is_sure and kind in self._wanted:
                     self._note(kind, waiting, external, measured)
                 if self._is_open(kind):
                     self._wanted[kind] = _PATIENCE
@@ -295,7 +333,7 @@ class Steps:
         graph = self._graphs[order[0][0]]
         assert graph.plannable is not None and graph.report.promised_bytes is not None
         promised = graph.report.promised_bytes - graph.report.external_bytes
-        live, peaks = kind.found(marks)
+        live, peaks = kind.found(marks, self._leads[kind])
         if marks.has_peaks:
             # Behind Inductor a promise may be just what was measured.
             promised += objects_around(promised, graph.report.ops) if self._is_compiled else 0
@@ -319,7 +357,7 @@ class Steps:
                 self._kept.add(kind)
                 return
             self._graphs[order[0][0]].report.notes.append(AROUND)
-        live, peaks = kind.found(marks)
+        live, peaks = kind.found(marks, self._leads[kind])
         for graph in {graph for graph, _ in order}:
             self._offer(graph)
             if marks.has_peaks:

@@ -25,6 +25,8 @@ class Around:
     """What is there from step to step: buckets in which `DistributedDataParallel` adds up gradients, a copy of each."""
     goes: int = 0
     """What is not: parameters that `fully_shard` has gathered, and shards of gradients of earlier steps."""
+    gathered: int = 0
+    """Those of `goes` that came since the step began: parameters."""
     sums: int | None = None
     """Most bytes that sums of gradients over processes take for themselves at any time of the backward; `None` where the
     gradients of the step are not added up (`no_sync`, for instance). What NCCL takes is not PyTorch's memory."""
@@ -41,12 +43,13 @@ def around() -> Around:
     parameters = [one for group in groups for one in group.fsdp_params]
     gathered = [one for one in parameters if getattr(one, "_unsharded_param", None) is not None]
     gradients = (one.sharded_param.grad for one in parameters)
-    goes = sum(one._unsharded_param.untyped_storage().nbytes() for one in gathered)
-    goes += sum(one.to_local().nbytes for one in gradients if one is not None)
+    whole = sum(one._unsharded_param.untyped_storage().nbytes() for one in gathered)
+    shards = sum(one.to_local().nbytes for one in gradients if one is not None)
     sums = None if wrapper is None else _sums(wrapper)
     return Around(
         stays=bucket_bytes(),
-        goes=goes,
+        goes=whole + shards,
+        gathered=whole,
         sums=0 if sums is None and any(group.reduce_grads for group in groups) else sums,
         shards={id(one._unsharded_param): one._sharded_param_data.nbytes for one in gathered},
     )
