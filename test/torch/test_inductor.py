@@ -300,7 +300,7 @@ def test_a_prediction_is_no_promise(interpreted, monkeypatch):
 def test_a_lower_budget_never_has_the_higher_peak(interpreted):
     peaks = [again(memory).measured_bytes for memory in ("100%", "70%", "50%", "30%", "min")]
     assert peaks == sorted(peaks, reverse=True)
-    assert peaks[-1] < 0.7 * peaks[0]
+    assert peaks[-1] < 0.75 * peaks[0]
 
 
 def test_a_budget_is_not_answered_by_a_higher_peak_than_a_larger_one():

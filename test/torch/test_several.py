@@ -10,6 +10,7 @@ from remat_opt.torch import _candidates, _code, _compiled, _steps
 from remat_opt.torch._budget import objects_around
 from remat_opt.torch._divide import Moment, Option, choose, peak
 from remat_opt.torch._live import Footprint
+from remat_opt.torch._peak import Lead
 from several import Broken, measure
 
 OBJECTS = 16 << 10
@@ -276,6 +277,16 @@ def test_a_step_of_one_graph_is_held_against_what_was_measured_and_not_against_a
     assert steps._keeps(kind._replace(sums=9), waiting, Seen([0, 10, promised, promised - 9]))
     assert not steps._keeps(kind._replace(sums=9), waiting, Seen([0, 10, promised, promised - 8]))
     assert not steps._keeps(kind._replace(there=1), waiting, Seen([0, 10, 20, promised]))
+    # What runs before the graph leaves something, or takes more for itself than the rest of the step.
+    steps._leads[kind.order, False] = Lead(1, 1)
+    assert not steps._keeps(kind, waiting, Seen([0, 10, 20, promised]))
+    assert steps._keeps(kind, waiting, Seen([0, 10, 20, promised - 1]))
+    steps._leads[kind.order, False] = Lead(0, promised + 1)
+    assert not steps._keeps(kind, waiting, Seen([0, 10, 20, 0]))
+    # Where nothing runs before those that follow it without an update, what ran was no part of the step.
+    steps._leads[kind.order, True] = Lead()
+    assert steps._keeps(kind, waiting, Seen([0, 10, 20, promised]))
+    steps._leads.clear()
     # Without peaks there is a sum, and noise in it.
     assert steps._keeps(kind, waiting, Seen([0, 10, 20, 0], False))
     assert not steps._keeps(kind, waiting, Seen([0, 10, promised + (2 << 20), 0], False))

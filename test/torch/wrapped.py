@@ -19,7 +19,10 @@ BEFORE, COUNTED = 6, 3
 def measure(cases):
     """For each process peak in bytes of the worst of the later steps, bits, and reports of cases, by name with their
     budgets."""
-    return step.in_two_processes(__file__, json.dumps(cases), LD_PRELOAD=str(step.meter()))
+    from remat_opt.torch._metered import metered
+
+    with metered() as environment:
+        return step.in_two_processes(__file__, json.dumps(cases), LD_PRELOAD=environment["LD_PRELOAD"])
 
 
 def layers(width, depth):

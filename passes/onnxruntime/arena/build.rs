@@ -42,7 +42,8 @@ fn main() {
 
 /// The library; `None` where the system has not what it needs.
 fn library() -> Result<Option<PathBuf>, String> {
-    if cdylib::variable("CARGO_CFG_TARGET_OS")? != "linux" {
+    let is_linux = cdylib::variable("CARGO_CFG_TARGET_OS")? == "linux";
+    if !is_linux || cdylib::variable("CARGO_CFG_TARGET_ENV")? != "gnu" {
         return Ok(None);
     }
     cdylib::compile("remat_arena", "src/lib.rs", &OPTIONS).map(Some)

@@ -39,7 +39,8 @@ pub(crate) fn current() -> &'static Context {
     CURRENT.get()
 }
 
-/// The context of the program.
+/// The context of the program, for what handles its signals.
+#[cfg(unix)]
 pub(crate) fn process() -> &'static Context {
     &PROCESS
 }

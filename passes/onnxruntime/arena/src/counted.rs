@@ -2,19 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::counts::AllocationCounts;
-
-/// An allocation, or a free, that was recorded. The layout is that of `remat_arena_event` in C.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RecordedEvent {
-    /// Where the buffer lies.
-    pub address: u64,
-    /// Its size; 0 when it is freed.
-    pub bytes: u64,
-    /// The thread, by a number.
-    pub thread: u64,
-}
+use crate::counts::{AllocationCounts, RecordedEvent};
 
 /// The sessions of one set of options.
 pub(crate) trait Counted: Sync {

@@ -9,8 +9,7 @@ use std::ptr::null_mut;
 
 use crate::api::{Api, ApiBase, Status, text, version};
 use crate::counted;
-use crate::counted::RecordedEvent;
-use crate::counts::AllocationCounts;
+use crate::counts::{AllocationCounts, RecordedEvent};
 use crate::cuda::{self, DeviceSession};
 use crate::failing::can_fail;
 use crate::limit::Limit;

@@ -3,9 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The meter's shared library, which the build script compiled from `meter/heap_meter.rs`; `None` where there is no glibc.
+/// The meter's shared library, which the build script compiled from `meter/heap_meter.rs`.
 #[cfg(heap_meter)]
 pub const LIBRARY: Option<&[u8]> = Some(include_bytes!(env!("REMAT_HEAP_METER")));
+/// The meter's shared library; `None` where this crate was built for a system without it.
 #[cfg(not(heap_meter))]
 pub const LIBRARY: Option<&[u8]> = None;
 

@@ -17,9 +17,7 @@ from ._container import free_in_container
 from ._measure_child import Cuda, Heap
 
 _SLACK = 32 << 10
-"""Bytes above the least heap between two steps that count as the least: a loop keeps losses, for instance."""
-_SMALL = 8 << 10
-"""Bytes of what runs before the first graph that are not looked at: objects of Python."""
+"""Bytes above the least heap between two steps that count as the least: objects of Python, losses that a loop keeps."""
 
 
 def peak_above(run: Callable[[], object], device: str) -> int:
@@ -141,17 +139,18 @@ class Ground:
 
     def __init__(self) -> None:
         self._heap = Heap()
-        self._is_open = False
-        """Whether a step has ended and no other one has begun."""
+        self._heap.watch(_SLACK)
+        self._is_updated = False
+        """Whether an optimizer has run since the last step."""
         self._last: int | None = None
-        """Bytes without gradients where the step before has begun, if no optimizer has run since."""
+        """Bytes without gradients where the last step has begun, if that is known."""
         ground = weakref.ref(self)
 
         def updated(*_: object) -> None:
             if (found := ground()) is None:
                 hook.remove()
             else:
-                found.forget()
+                found._is_updated = True
                 found.end_of_step()
 
         hook = optimizer.register_optimizer_step_post_hook(updated)
@@ -163,29 +162,30 @@ class Ground:
 
     def end_of_step(self) -> None:
         """Says that all of a step has run, as far as is known."""
-        self._is_open = True
         self._heap.watch(_SLACK)
 
     def forget(self) -> None:
-        """Says that the next step has nothing to do with the one before."""
+        """Says that more has come since the last step has begun than steps take."""
         self._last = None
 
-    def first_graph(self, there: int) -> Lead:
-        """What a step has taken, as its first graph is called.
+    @property
+    def follows(self) -> bool:
+        """Whether no optimizer has run since the last step: both may be parts of one, as those of an adversarial example."""
+        return not self._is_updated
+
+    def first_graph(self, there: int) -> Lead | None:
+        """What a step has taken, as its first graph is called; `None` where that is not known.
 
         Args:
             there: Bytes of gradients and gathered parameters that are there.
         """
-        if not self._is_open:
-            return Lead()
-        self._is_open = False
         least = self._heap.least()
-        if self._last is not None:
-            # An earlier backward may be a part of the same step: of an adversarial example, for instance.
+        is_known = self._is_updated or self._last is not None
+        if self.follows and self._last is not None:
             least = min(least, self._last + there)
-        self._last = least - there
         found = Lead(self._heap.live() - least, self._heap.peak_since_least() - least)
-        return found if max(found) > _SMALL else Lead()
+        self._last, self._is_updated = least - there, False
+        return None if not is_known else found if max(found) > _SLACK else Lead()
 
 
 class _Mallinfo(ctypes.Structure):

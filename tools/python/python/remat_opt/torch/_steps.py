@@ -75,6 +75,8 @@ class _Kind(NamedTuple):
     """Of `Around`: whether its gradients are added up over processes, and what that takes."""
     there: int
     """Bytes that are there when it begins and do not stay: gradients of its parameters, parameters that were gathered."""
+    follows: bool = False
+    """Whether it has begun without an update of an optimizer since the last one, where that is seen."""
 
     def found(self, marks: Marks, lead: Lead) -> tuple[list[int], list[int]]:
         """What `Marks.found` gives, above parameters and what the step is given.
@@ -143,10 +145,12 @@ class Steps:
         self._wanted: dict[_Kind, int] = {}
         """Steps that are to be measured, and for how many steps they are still waited for."""
         self._ground = Ground() if Ground.can_see() else None
-        self._lead = Lead()
+        self._lead: Lead | None = None
         """Of the step that runs."""
-        self._leads: dict[_Kind, Lead] = {}
-        """The least of the steps of each kind."""
+        self._follows = False
+        """Of the step that runs, as `_Kind` has it."""
+        self._leads: dict[tuple[Order, bool], Lead] = {}
+        """The least of the steps of each order, those that follow others apart."""
         self._marks: Marks | None = None
         self._measured: Marks | None = None
         self._is_disturbed = False
@@ -175,10 +179,8 @@ class Steps:
             return
         self._calls = [one for one in self._calls if not one.is_over()]
         has_ended = self._order and self._order[-1][1] and not any(one.saved for one in self._calls)
-        if has_ended or len(self._order) > _MOST:
-            self._end()
-        if not self._order:
-            self._around = around()
+        if not self._order or has_ended or len(self._order) > _MOST:
+            self._begin(inputs)
         for one in _tensors(inputs):
             # What an earlier graph or the code between has made is no parameter, and counts as held.
             if (shard := self._around.shards.get(id(one))) is not None:
@@ -188,8 +190,26 @@ class Steps:
                 self._external[storage.data_ptr()] = storage.nbytes()
         if not any(is_backward for _, is_backward in self._order):
             self._gradients |= _gradients(inputs, self._around.stays > 0)
-        if not self._order and self._ground is not None:
-            self._lead = self._ground.first_graph(self._there()).without(self._around.gathered)
+
+    def _begin(self, inputs: Sequence[Any]) -> None:
+        """Ends the step that has run, and begins the next one.
+
+        Args:
+            inputs: Of its first graph.
+        """
+        held = around()
+        there = _gradients(inputs, held.stays > 0)
+        lead, follows = None, False
+        if self._ground is not None:
+            if self._is_disturbed:
+                self._ground.forget()
+            # What a new choice of plans takes comes later, and is no part of the step.
+            follows = self._ground.follows
+            lead = self._ground.first_graph(held.goes + sum(there.values()))
+        if self._order:
+            self._end()
+        self._around, self._gradients, self._follows = held, there, follows
+        self._lead = None if lead is None else lead.without(held.gathered)
 
     def run(self, number: int, is_backward: bool, outputs: int, half: Half, arguments: list[Any]) -> Any:
         """Runs a half of a graph.
@@ -271,27 +291,21 @@ class Steps:
             marks.mark()
             self._measured, self._marks = marks, None
 
-    def _there(self) -> int:
-        """Bytes of gradients and of what wrappers hold that were there when the step began and do not stay."""
-        return self._around.goes + sum(self._gradients.values())
-
     def _end(self) -> None:
         """Ends a step; the next one may be measured."""
-        kind, waiting = _Kind(tuple(self._order), self._around.sums, self._there()), self._waiting
+        there = self._around.goes + sum(self._gradients.values())
+        kind, waiting = _Kind(tuple(self._order), self._around.sums, there, self._follows), self._waiting
         external = self._around.stays + sum(self._external.values())
         disturbed, measured = self._is_disturbed, self._measured
-        if disturbed and self._ground is not None:
-            self._ground.forget()
         self._order, self._waiting, self._external, self._gradients, self._calls = [], [], {}, {}, []
         self._is_disturbed, self._measured, self._marks = False, None, None
         try:
             if self._is_watched(kind):
-                # One look at what runs before a step is not enough.
-                is_sure = kind in self._leads or not any(self._lead)
-                if not disturbed and (kind in self._leads or self._is_open(kind)):
-                    self._leads[kind] = self._lead.least(self._leads.get(kind, self._lead))
-                if measured is not None and not disturbed and is_sure and kind in self._wanted:
+                is_sure = self._look(kind, self._lead) if not disturbed else False
+                if measured is not None and is_sure and kind in self._wanted:
                     self._note(kind, waiting, external, measured)
+                    if self._ground is not None:
+                        self._ground.forget()
                 if self._is_open(kind):
                     self._wanted[kind] = _PATIENCE
                 else:
@@ -305,6 +319,22 @@ class Steps:
                 raise
             self._is_paused = True
             _log.warning("the budget of a step is not divided: %s", error)
+
+    def _look(self, kind: _Kind, lead: Lead | None) -> bool:
+        """Takes in what ran before a step, and says whether enough is known of that."""
+        if self._ground is None:
+            return True
+        known = self._leads.get((kind.order, kind.follows))
+        if lead is not None and (known is not None or self._is_open(kind)):
+            self._leads[kind.order, kind.follows] = lead if known is None else lead.least(known)
+        # One look is not enough: an evaluation may have run, or another model.
+        return known is not None or (lead is not None and not any(lead))
+
+    def _lead_of(self, kind: _Kind) -> Lead:
+        """What runs before steps of a kind."""
+        found = self._leads.get((kind.order, kind.follows), Lead())
+        # What runs before the first of several steps between two updates runs before the others, too, or is no part of them.
+        return found if kind.follows else found.least(self._leads.get((kind.order, True), found))
 
     def _is_open(self, kind: _Kind) -> bool:
         """Whether more is to be measured of a kind of steps."""
@@ -333,7 +363,7 @@ class Steps:
         graph = self._graphs[order[0][0]]
         assert graph.plannable is not None and graph.report.promised_bytes is not None
         promised = graph.report.promised_bytes - graph.report.external_bytes
-        live, peaks = kind.found(marks, self._leads[kind])
+        live, peaks = kind.found(marks, self._lead_of(kind))
         if marks.has_peaks:
             # Behind Inductor a promise may be just what was measured.
             promised += objects_around(promised, graph.report.ops) if self._is_compiled else 0
@@ -357,7 +387,7 @@ class Steps:
                 self._kept.add(kind)
                 return
             self._graphs[order[0][0]].report.notes.append(AROUND)
-        live, peaks = kind.found(marks, self._leads[kind])
+        live, peaks = kind.found(marks, self._lead_of(kind))
         for graph in {graph for graph, _ in order}:
             self._offer(graph)
             if marks.has_peaks:
