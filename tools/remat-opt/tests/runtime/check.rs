@@ -7,7 +7,7 @@ use remat::onnx::proto::Message;
 use remat_testing::onnx::{FLOAT, graph, model, node, opset, tensor_type};
 use serde_json::Value;
 
-use crate::{Folder, assert_contains_all, remat_opt, with_runtime};
+use crate::{Folder, assert_contains_all, remat_opt, stdout_of, with_runtime};
 
 const UNET: &str = "models/unet_tiny_train.onnx";
 
@@ -97,6 +97,9 @@ pub(crate) fn a_model_that_grew_is_told_by_what_was_measured_before_and_now() {
     let (status, predicted) = report(without.arg(&path).arg("--baseline").arg(&memory));
     assert_eq!(status, Some(1), "{predicted}");
     assert_eq!(predicted["models"][0]["since"]["of"], "predicted", "{predicted}");
+    stdout_of(remat_opt("check").arg(&path).arg("--write-baseline").arg(&memory));
+    let mixed = stdout_of(with_runtime("check").arg(&path).arg("--baseline").arg(&memory));
+    assert_contains_all(&mixed, &["+0 B, +0.0 %", "differences are those of predictions"]);
 }
 
 pub(crate) fn a_model_that_does_not_run_is_no_model_within_its_limit() {

@@ -40,7 +40,7 @@ pub(super) fn comment(report: &Report) -> String {
         );
         text += &(model.largest(code).join(", ") + "\n");
     }
-    text += &format!("\n{}.", report.about());
+    text += &format!("\n{}.", report.about(code));
     if let Some(baseline) = &report.baseline {
         let commit = |of: &Option<String>| match of {
             Some(commit) => code(&commit.chars().take(HASH).collect::<String>()),
@@ -89,7 +89,28 @@ fn code(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::baseline::Origin;
+    use super::super::report::BaselineRecord;
     use super::*;
+
+    #[test]
+    fn words_of_a_baseline_are_code() {
+        let words = |version: &str| Origin {
+            commit: Some(version.to_owned()),
+            runtime: Some(version.to_owned()),
+        };
+        let report = Report {
+            origin: words("1.31.1"),
+            baseline: Some(BaselineRecord {
+                path: "memory.json".into(),
+                origin: words("`|\n# <img src=x>"),
+            }),
+            models: Vec::new(),
+        };
+        let comment = comment(&report);
+        assert!(!comment.contains("<img") && !comment.contains("\n# "), "{comment}");
+        assert_eq!(comment.matches("&#60;img").count(), 2, "{comment}");
+    }
 
     #[test]
     fn a_name_cannot_leave_its_cell() {

@@ -151,7 +151,7 @@ impl Checked {
             .min_by_key(|limit| i128::from(limit.limit_bytes) - i128::from(limit.bytes))
     }
 
-    /// The lowest limit, where there is one: of several, the one that leaves least.
+    /// The bytes of the limit that leaves least, where there is one.
     pub(super) fn limit(&self) -> Option<u64> {
         self.tightest().map(|limit| limit.limit_bytes)
     }

@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use remat_files::shown;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::baseline::{Basis, Origin};
-use super::model::Checked;
+use super::model::{Checked, Difference};
 use crate::failure::{LimitExceeded, OverLimit};
 use crate::units;
 
@@ -50,21 +49,22 @@ impl Report {
         }
     }
 
-    /// What is to be known of all figures.
-    pub(super) fn notes(&self) -> Vec<String> {
+    /// What is to be known of all figures; `quoted` writes words of files.
+    pub(super) fn notes(&self, quoted: fn(&str) -> String) -> Vec<String> {
         let mut notes = Vec::new();
         if self.origin.runtime.is_none() {
             notes.push(format!("nothing was measured: {UNMEASURED}"));
         }
-        let before = self
-            .baseline
-            .as_ref()
-            .and_then(|baseline| baseline.origin.runtime.as_deref());
-        if let Some((before, now)) = before
-            .zip(self.origin.runtime.as_deref())
-            .filter(|(before, now)| before != now)
+        let of = |since: &Difference| since.of == Basis::Predicted;
+        let mut measured = self.models.iter().filter(|model| model.now.measured_bytes.is_some());
+        if measured.any(|model| model.since.as_ref().is_some_and(of)) {
+            notes.push("the baseline was not measured, so differences are those of predictions".to_owned());
+        }
+        let before = self.baseline.as_ref().and_then(|one| one.origin.runtime.as_deref());
+        if let Some((before, now)) = before.zip(self.origin.runtime.as_deref())
+            && before != now
         {
-            let before = shown(before);
+            let before = quoted(before);
             notes.push(format!(
                 "the baseline was measured in ONNX Runtime {before}, and this in {now}"
             ));
@@ -72,14 +72,14 @@ impl Report {
         notes
     }
 
-    /// What the figures of a comment are, in a sentence without its end.
-    pub(super) fn about(&self) -> String {
+    /// What the figures are, in a sentence without its end.
+    pub(super) fn about(&self, quoted: fn(&str) -> String) -> String {
         let of = match &self.origin.runtime {
             Some(version) => format!("measured in ONNX Runtime {version}"),
             None => "predicted".to_owned(),
         };
         let text = format!("Growth of the process in runs of a default session, {of}");
-        let notes = self.notes().into_iter().map(|note| format!("; {note}"));
+        let notes = self.notes(quoted).into_iter().map(|note| format!("; {note}"));
         std::iter::once(text).chain(notes).collect()
     }
 

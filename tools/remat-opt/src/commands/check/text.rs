@@ -3,7 +3,6 @@
 use comfy_table::Table;
 use remat_files::{line, shown};
 
-use super::baseline::Basis;
 use super::model::{Checked, Difference, Limit};
 use super::report::{BaselineRecord, Report};
 use crate::lines::{self, Entries};
@@ -25,7 +24,7 @@ pub(super) fn text(report: &Report) -> String {
             format!("{}\n{}", table(report).trim_fmt(), exceeded.collect::<String>())
         }
     };
-    text.extend(report.notes().into_iter().map(|note| note + "\n"));
+    text.extend(report.notes(line).into_iter().map(|note| note + "\n"));
     text
 }
 
@@ -79,9 +78,6 @@ fn before(model: &Checked, baseline: &BaselineRecord) -> Vec<String> {
     let (now, before) = (&model.now, &since.before);
     let bytes = units::bytes(since.before_bytes);
     let mut lines = vec![format!("{bytes}{}: {}", commit.unwrap_or_default(), since.text())];
-    if since.of == Basis::Predicted && before.measured_bytes.is_some() != now.measured_bytes.is_some() {
-        lines.push("both predicted, because only one was measured".to_owned());
-    }
     if before.ops != now.ops {
         lines.push(format!("{} -> {} ops", before.ops, now.ops));
     }
