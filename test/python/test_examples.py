@@ -1,6 +1,5 @@
-"""Examples, notebooks, the action's step and the documentation, as users have them: with the wheel."""
+"""Examples, notebooks and the documentation, as users have them: with the wheel."""
 
-import html
 import json
 import os
 import shutil
@@ -17,7 +16,6 @@ pytestmark = wheel.is_there
 EXAMPLES = models.ROOT / "examples"
 NOTEBOOKS = sorted(path for path in EXAMPLES.glob("*.ipynb") if "remat_opt.torch" not in path.read_text())
 """Those with PyTorch are tested beside it."""
-MODEL = models.ROOT / "test" / "models" / "unet_tiny_train.onnx"
 
 RUN = """
 import nbclient, nbformat
@@ -50,49 +48,6 @@ def test_the_example_of_many_models_goes_on_where_it_ended(environment, tmp_path
     assert len(files) == 2
     assert environment.run("python", *line) == first
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "jobs").iterdir()} == files
-
-
-@pytest.mark.parametrize(("budget", "status"), [("80%", 0), ("1KiB", 1)])
-def test_the_step_of_the_action_writes_outputs_and_a_summary(environment, tmp_path, budget, status):
-    step = models.ROOT / "tools" / "python" / "action" / "run.py"
-    given = {
-        "MODEL": str(MODEL),
-        "OUTPUT": str(tmp_path / "small.onnx"),
-        "BUDGET": budget,
-        "ARGUMENTS": " ".join(map(str, [*wheel.LIMITS, "--fission", "off"])),
-        "GITHUB_OUTPUT": str(tmp_path / "outputs"),
-        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
-    }
-    done = subprocess.run(
-        [environment.folder / "python", step],
-        env={**environment.variables, **given},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == status, done.stderr
-    if status:
-        assert done.stdout.startswith("::error title=remat-opt::")
-        assert "dec.dx" in done.stdout
-        assert not (tmp_path / "small.onnx").exists()
-        return
-    outputs = dict(line.split("=", 1) for line in (tmp_path / "outputs").read_text().splitlines())
-    assert outputs["model"] == given["OUTPUT"]
-    report = json.loads((tmp_path / "small.json").read_text())
-    assert int(outputs["peak-bytes"]) == report["measured"]["after"]["arena_off"]
-    assert (tmp_path / "small.html").exists()
-    summary = (tmp_path / "summary").read_text()
-    assert all(html.escape(line) in summary for entry in report["summary"] for line in entry["lines"])
-
-
-def test_the_action_names_the_step_and_its_outputs():
-    yaml = pytest.importorskip("yaml")
-    action = yaml.safe_load((models.ROOT / "action.yml").read_text())
-    step = (models.ROOT / "tools" / "python" / "action" / "run.py").read_text()
-    assert "tools/python/action/run.py" in action["runs"]["steps"][-1]["run"]
-    assert all(f'environment["{name}"]' in step.replace("'", '"') for name in action["runs"]["steps"][-1]["env"])
-    assert all(f'"{name}"' in step for name in action["outputs"])
-    assert all(output["value"] == f"${{{{ steps.run.outputs.{name} }}}}" for name, output in action["outputs"].items())
 
 
 def test_the_documentation_is_a_site_without_broken_links(tmp_path):

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::args::{Arguments, REPORT, ReportFormat, Talk};
+use crate::commands::check::CheckArgs;
 use crate::commands::compare::CompareArgs;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::explain::ExplainArgs;
@@ -39,6 +40,7 @@ Examples:
   remat-opt inspect model.onnx                       where the memory goes
   remat-opt verify model.onnx plan.json              replay a plan, whoever made it
   remat-opt verify model.onnx small.onnx             compare bits, memory and time in ONNX Runtime
+  remat-opt check model.onnx --limit 64MiB           fail where its process takes more, in CI
   remat-opt profile model.onnx -o profile.json       measure every op in ONNX Runtime
   remat-opt place buffers.csv -o placed.csv          offsets for buffers in one block, as low as possible
   remat-opt fit train.py --device h100               whether its training step fits a GPU that is not here
@@ -47,7 +49,7 @@ Examples:
 
 Exit status:
   0  done
-  1  proved infeasible, no file keeps the budget (to the byte; measured, else predicted), or `verify` found a violation or a difference
+  1  proved infeasible, no file keeps the budget (to the byte; measured, else predicted), `verify` found a violation or a difference, or `check` a limit that is exceeded
   2  wrong usage or broken input
   3  the checker rejected our own plan, or a plan refutes what we claim: a bug, problem, plan and claims are saved
   4  a limit was reached before a plan was found
@@ -100,6 +102,10 @@ pub(crate) enum Command {
     ///
     /// A plan is replayed by the independent checker. A rewritten model runs in ONNX Runtime beside its original, on the same inputs.
     Verify(Box<VerifyArgs>),
+    /// Fail where models take more memory than a limit, or than before.
+    ///
+    /// For continuous integration: nothing is rewritten. Names the op at the peak, and compares with a baseline that an earlier run wrote.
+    Check(Box<CheckArgs>),
     /// Run a model for another command, which measures this process.
     #[command(name = crate::runtime::CHILD, hide = true)]
     MeasureChild(MeasureChildArgs),
@@ -156,6 +162,7 @@ impl Cli {
             Some(Command::MaxBatch(args)) => &mut **args,
             Some(Command::Profile(args)) => &mut **args,
             Some(Command::Verify(args)) => &mut **args,
+            Some(Command::Check(args)) => &mut **args,
             Some(Command::MeasureChild(args)) => args,
             Some(Command::Place(args)) => args,
             Some(Command::Fit(args)) => args,

@@ -3,11 +3,14 @@
 //! Every form has a schema (`remat-opt explain FORM`). A version changes when a field is renamed, removed or means something else; new fields do
 //! not change it.
 
+use std::path::Path;
+
+use remat_files::document::to_json;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::console;
 use crate::failure::FailureBody;
+use crate::{console, files};
 
 /// What one command reports.
 pub(crate) trait Body: Serialize + JsonSchema {
@@ -18,6 +21,11 @@ pub(crate) trait Body: Serialize + JsonSchema {
 
     /// The report for people.
     fn text(&self) -> String;
+
+    /// The report as Markdown, of commands that print such.
+    fn markdown(&self) -> String {
+        self.text()
+    }
 }
 
 /// A report.
@@ -44,4 +52,11 @@ impl<'a, B: Body> Document<'a, B> {
             error,
         }
     }
+}
+
+/// Writes a report where `path` names a file; `outcome` is what the command ends with.
+pub(crate) fn save<B: Body>(path: Option<&Path>, body: &B, outcome: &anyhow::Result<()>) -> anyhow::Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let failure = outcome.as_ref().err().map(FailureBody::of);
+    files::write(path, to_json(&Document::new(body, failure)))
 }

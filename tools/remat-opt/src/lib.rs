@@ -31,6 +31,7 @@ mod page;
 mod progress;
 mod range;
 mod reduce;
+mod resident;
 mod runtime;
 mod scratch;
 mod tiles;

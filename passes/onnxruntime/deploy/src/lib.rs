@@ -64,6 +64,7 @@ pub use deploy::deploy;
 pub use deployment::{Deployment, LowerLevelResult};
 pub use error::{DeployError, Rejected, Rejection};
 pub use layout::Padding;
+pub use measure::default_growth;
 pub use offer::offer;
 pub use open::{open_for_plan, order_for_plan, padding};
 pub use original::{open_model, with_baseline};
@@ -76,7 +77,9 @@ pub use remat_onnxruntime_observe::{
     SettingsTried, WeightBytes, arena_library_path, arena_plan_path, has_arena_library, measured_ledgers,
     measured_profile, plan_arena, plan_cuda, try_settings, write_arena_library, write_process,
 };
-pub use remat_onnxruntime_predict::{PlannedBodies, Prediction, with_planned_bodies, with_simulated_baseline};
+pub use remat_onnxruntime_predict::{
+    PlannedBodies, Prediction, simulated, with_planned_bodies, with_simulated_baseline,
+};
 pub use request::{DeployRequest, Profiler};
 pub use strategy::Strategy;
 pub use transfers::with_pages_of_the_runtime;

@@ -1,6 +1,7 @@
 //! A written file beside the original model, both measured in the runtime.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use remat_solve::Activity;
 use crate::check::{Check, Outputs};
 use crate::clock::{Clock, LeftOut, Work};
 use crate::error::Rejection;
-use crate::peaks::Measured;
+use crate::peaks::{Growth, Measured};
 use crate::request::DeployRequest;
 
 /// Seeds of the inputs on which bits are compared.
@@ -94,6 +95,21 @@ impl Bench<'_, '_> {
     fn further_runs_with_arena(&self) -> Option<Duration> {
         Some(self.further_runs()?.max(self.clock.left()? / FURTHER_RUNS_WITH_ARENA))
     }
+}
+
+/// By how much the process of a model grows in a session where nothing is set but dimensions: measured as the original model is beside a file.
+///
+/// # Errors
+/// [`RuntimeError`] if it does not run.
+pub fn default_growth(runner: &Runner<'_>, model: &Path, dims: &BTreeMap<String, u64>) -> Result<Growth, RuntimeError> {
+    let settings = SessionSettings {
+        dims: dims.clone(),
+        ..SessionSettings::stock()
+    };
+    let mut measured = Measured::default();
+    measured.take_arena(&run(runner, model, &settings, None)?);
+    let [_, growth] = measured.growth();
+    Ok(growth)
 }
 
 /// Runs a model with some settings; `further_runs`: time for all runs after the first one.

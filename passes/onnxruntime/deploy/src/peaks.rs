@@ -153,6 +153,12 @@ pub struct Growth {
 }
 
 impl Growth {
+    /// The most by which the process grows in any run that was measured.
+    #[must_use]
+    pub fn most(self) -> Option<u64> {
+        self.first.max(self.later)
+    }
+
     /// The most by which this process and another one grow: in any run where later ones of both were measured, else in the first. Runs of one
     /// kind are never held against those of another.
     #[must_use]

@@ -47,6 +47,12 @@ pub struct Prediction {
 }
 
 impl Prediction {
+    /// Most bytes at once in any run of a session where nothing is set: by so much the process grows, the code of kernels apart.
+    #[must_use]
+    pub fn default_bytes(&self) -> u64 {
+        self.arena_bytes.max(self.arena_steady_bytes)
+    }
+
     /// How well the file suits the arena where that is left on, the less the better: the square of the geometric mean of what the first run
     /// and later ones take.
     #[must_use]

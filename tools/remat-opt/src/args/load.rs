@@ -135,6 +135,16 @@ impl OpenSizes {
         }
     }
 
+    /// How a model is read of which only these sizes are said.
+    pub(crate) fn load(&self) -> LoadOptions {
+        LoadOptions {
+            dims: self.dims(),
+            fixed_dims: self.fixed(),
+            sizes: self.sizes(),
+            ..LoadOptions::default()
+        }
+    }
+
     /// Values of dimensions, those that are fixed among them.
     pub(crate) fn dims(&self) -> BTreeMap<String, u64> {
         let fixed = self.fixed.iter().flat_map(|Fixed(list)| list);
@@ -178,18 +188,14 @@ impl LoadArgs {
     /// All options but the profile.
     pub(crate) fn options(&self) -> LoadOptions {
         LoadOptions {
-            dims: self.open.dims(),
-            fixed_dims: self.open.fixed(),
-            sizes: self.open.sizes(),
             accounting: self.accounting,
             order: self.order,
             max_computes: self.max_computes,
             device: self.device.clone(),
             device_file: self.device_file.clone(),
-            own_devices: Vec::new(),
             device_memory: self.device_memory,
-            profile: None,
             second_memory: self.paging.second_memory(),
+            ..self.open.load()
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) use load::{BaselineArg, LoadArgs, OpenSizes};
 pub(crate) use page::PageArgs;
 pub(crate) use planning::PlanningArgs;
 pub(crate) use process::{ProcessArgs, ProgramArgs};
-pub(crate) use report::{ReportArgs, ReportFormat};
+pub(crate) use report::{CommentArgs, ReportArgs, ReportFormat};
 pub(crate) use runtime::{LEVELS, RuntimeArgs, SessionArgs, parse_intra_threads, provider};
 pub(crate) use search::SearchArgs;
 pub(crate) use shapes::{ShapeArgs, Shapes};

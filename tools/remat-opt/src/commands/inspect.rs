@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use comfy_table::Table;
 use remat::fission::Candidate;
-use remat::plan::{Accounting, OpId, Plan, Step, StorageId, Tiling};
+use remat::plan::{Accounting, Plan, StorageId, Tiling};
 use remat::solver::{SolveControl, once_order};
-use remat::verify::{Replay, StepTrace, resident_at};
+use remat::verify::{Replay, StepTrace};
 use remat::{BaselineOf, Format, Model, TilingOutlook};
 use remat_files::{line, shown};
 use remat_onnxruntime_deploy::Padding;
@@ -25,6 +25,7 @@ use crate::ledgers::ProcessRecord;
 use crate::open_sizes::OpenSizes;
 use crate::padding::padding_text;
 use crate::range::RangeRecord;
+use crate::resident::{self, Resident, op_at};
 use crate::runtime::{expected, limits};
 use crate::{bodies, chart, console, interrupt, ledgers, tiles, units};
 
@@ -156,21 +157,6 @@ struct TilesAt {
     overhead_percent: f64,
     /// The fused chains.
     tiling: Tiling,
-}
-
-/// A storage that is resident at the peak.
-#[derive(Serialize, JsonSchema)]
-struct Resident {
-    /// The tensor that it was made for.
-    tensor: String,
-    /// The op that makes it; absent for what comes from outside.
-    made_by: Option<String>,
-    /// Its size.
-    bytes: u64,
-    /// Its size before it is rounded up, as a formula of the dimensions that the model leaves open; absent where none is open, or the data
-    /// decides it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes_formula: Option<String>,
 }
 
 /// Memory at one step.
@@ -378,14 +364,6 @@ impl Inspected<'_> {
     }
 }
 
-/// The op that runs at a step.
-fn op_at(plan: &Plan, step: usize) -> Option<OpId> {
-    match plan.steps.get(step) {
-        Some(&(Step::Compute(op) | Step::Recompute(op))) => Some(op),
-        _ => None,
-    }
-}
-
 fn overhead_percent(candidate: &Candidate) -> f64 {
     candidate.time_ppm as f64 / 1e4 - 100.0
 }
@@ -476,8 +454,7 @@ impl Report {
     fn new(inspected: &Inspected<'_>) -> Self {
         let (model, plan, replay) = (inspected.model, inspected.plan, inspected.replay);
         let problem = model.problem();
-        let mut resident = resident_at(problem, plan, replay.peak_step);
-        resident.sort_by_key(|&(storage, bytes)| (std::cmp::Reverse(bytes), storage));
+        let resident = resident::at_peak(problem, plan, replay);
         let moment = |trace: &StepTrace| Moment {
             node: op_at(plan, trace.step).map_or_else(String::new, |op| problem.ops[op].name.clone()),
             during: trace.during,
@@ -490,14 +467,9 @@ impl Report {
             .map(|sizes| OpenSizes::new(sizes, &resident, replay.peak));
         let names = sizes.as_ref().map(|sizes| sizes.variables.names());
         let formula = |storage| Some(names.as_ref()?.text(sizes.as_ref()?.bytes(storage)?));
-        let at_peak = |&(storage, bytes): &(StorageId, u64)| {
-            let producer = problem.tensors[problem.storages[storage].root].producer;
-            Resident {
-                tensor: problem.storage_name(storage).to_owned(),
-                made_by: producer.map(|op| problem.ops[op].name.clone()),
-                bytes,
-                bytes_formula: formula(storage),
-            }
+        let at_peak = |&(storage, bytes): &(StorageId, u64)| Resident {
+            bytes_formula: formula(storage),
+            ..Resident::new(problem, storage, bytes)
         };
         Self {
             model: problem.name.clone(),

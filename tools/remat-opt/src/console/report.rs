@@ -17,6 +17,10 @@ pub(crate) fn report<B: Body>(args: &ReportArgs, body: &B, outcome: anyhow::Resu
             super::print(&body.text())?;
             outcome
         }
+        ReportFormat::Markdown => {
+            super::print(&body.markdown())?;
+            outcome
+        }
         ReportFormat::Json => {
             let failure = outcome.as_ref().err().map(FailureBody::of);
             super::print(&to_json(&Document::new(body, failure)))?;

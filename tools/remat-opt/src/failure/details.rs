@@ -12,6 +12,7 @@ use remat_onnxruntime_deploy::{DeployError, Missed, ProcessWithin};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::exceeded::LimitExceeded;
 use super::pipeline::pipeline;
 use super::similar::similar;
 use crate::again;
@@ -90,6 +91,8 @@ pub(crate) enum Details {
     ShapesMissed(Within),
     /// A process that takes more than its limit, whatever is dropped.
     ProcessTooLarge(ProcessWithin),
+    /// Models that take more than they may.
+    LimitExceeded(LimitExceeded),
     /// A measured peak above the predicted one.
     PredictionExceeded {
         /// The predicted peak.
@@ -270,6 +273,9 @@ impl Details {
         if let Some(unknown) = UnknownName::of(error) {
             return Some(Self::UnknownName(unknown));
         }
+        if let Some(exceeded) = error.downcast_ref::<LimitExceeded>() {
+            return Some(Self::LimitExceeded(exceeded.clone()));
+        }
         if let Some(error) = error.downcast_ref().and_then(Self::of_deployment) {
             return Some(error);
         }
@@ -361,6 +367,9 @@ impl Details {
 pub(super) fn node(error: &anyhow::Error) -> Option<String> {
     if let Some(DeployError::ModelsDiffer { output, .. }) = error.downcast_ref() {
         return Some(output.clone());
+    }
+    if let Some(LimitExceeded { models }) = error.downcast_ref() {
+        return models.first().map(|over| over.op.clone());
     }
     let name = match pipeline(error)? {
         Error::Solve(SolveError::Infeasible(infeasible)) => &infeasible.op,

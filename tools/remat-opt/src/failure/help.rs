@@ -7,6 +7,7 @@ use remat::{Error, PlacementError, PlanError, ReadError, SaveError, SolveError};
 use remat_onnxruntime_deploy::DeployError;
 use remat_onnxruntime_run::RuntimeError;
 
+use super::exceeded::LimitExceeded;
 use super::pipeline::pipeline;
 use crate::console::streams;
 
@@ -25,6 +26,9 @@ pub(super) fn help(error: &anyhow::Error) -> Option<String> {
             "name a runtime that has its operators with `--ort-library`; `remat-opt MODEL -o OUT --no-measure` plans without a run"
                 .to_owned(),
         );
+    }
+    if error.is::<LimitExceeded>() {
+        return Some("`remat-opt MODEL -o OUT --budget min` writes one that takes less, if there is one".to_owned());
     }
     if error.is::<&'static LibraryError>() {
         return Some(

@@ -2,6 +2,7 @@
 
 mod bug;
 mod details;
+mod exceeded;
 mod flags;
 mod help;
 mod pipeline;
@@ -12,12 +13,13 @@ use std::fmt;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use remat::{Error, ErrorKind, PlanError, SolveError};
-use remat_files::document::to_json;
+use remat_files::document::{DocumentError, to_json};
 use remat_onnxruntime_deploy::DeployError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub(crate) use details::{Details, UnknownName, ViolationRecord};
+pub(crate) use exceeded::{LimitExceeded, OverLimit};
 pub(crate) use similar::similar;
 pub(crate) use usage::report_usage;
 
@@ -67,6 +69,12 @@ fn has_lines(error: &anyhow::Error) -> bool {
 
 /// The documented outcome of an error of a library, and its message, which is whole.
 fn known(error: &anyhow::Error) -> Option<(ErrorKind, String)> {
+    if let Some(exceeded) = error.downcast_ref::<LimitExceeded>() {
+        return Some((ErrorKind::Negative, exceeded.to_string()));
+    }
+    if error.is::<DocumentError>() {
+        return Some((ErrorKind::Input, format!("{error:#}")));
+    }
     if pipeline(error).is_none() {
         let error: &DeployError = error.downcast_ref()?;
         return Some((error.kind(), error.to_string()));
@@ -80,7 +88,8 @@ fn known(error: &anyhow::Error) -> Option<(ErrorKind, String)> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
-    /// Proved infeasible, no file keeps the budget, or `verify` found a violation or a difference: exit status 1.
+    /// Proved infeasible, no file keeps the budget, `verify` found a violation or a difference, or `check` a limit that is exceeded: exit
+    /// status 1.
     Finding,
     /// The command line cannot be understood: exit status 2.
     Usage,

@@ -2,12 +2,13 @@
 
 use crate::{assert_contains_all, remat_opt, stdout_of};
 
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 10] = [
     "",
     "inspect",
     "sweep",
     "compare",
     "max-batch",
+    "check",
     "profile",
     "verify",
     "simulate",

@@ -58,6 +58,10 @@ fn every_report_names_its_form_and_has_a_place_for_warnings() {
             "simulate dtr-logs/training_step.log --ratio 0.8".to_owned(),
             "remat-simulate/1",
         ),
+        (
+            "check models/mlp_tiny_train.onnx --limit 64MiB".to_owned(),
+            "remat-check/1",
+        ),
         ("explain V006".to_owned(), "remat-explain/1"),
         ("explain".to_owned(), "remat-explain/1"),
     ] {

@@ -21,6 +21,7 @@ macro_rules! assert_run {
 mod blocks;
 mod bodies;
 mod budgets;
+mod check;
 mod common;
 mod compare;
 mod files;

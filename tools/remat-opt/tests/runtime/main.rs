@@ -1,6 +1,8 @@
 //! The command line where it runs models in ONNX Runtime, or proves with OR-Tools.
 
 mod budgets;
+#[cfg(target_os = "linux")]
+mod check;
 #[path = "../cli/common.rs"]
 mod common;
 #[cfg(target_os = "linux")]
@@ -98,13 +100,34 @@ fn main() -> ExitCode {
             Need::OnnxRuntime
         ),
     ];
+    #[cfg(target_os = "linux")]
+    let check = [
+        trial!(
+            check::what_is_checked_is_what_the_main_command_measures_of_the_original,
+            Need::OnnxRuntime
+        ),
+        trial!(check::a_limit_is_about_what_was_measured, Need::OnnxRuntime),
+        trial!(
+            check::a_model_that_grew_is_told_by_what_was_measured_before_and_now,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            check::a_model_that_does_not_run_is_no_model_within_its_limit,
+            Need::OnnxRuntime
+        ),
+    ];
     #[cfg(not(target_os = "linux"))]
-    let (signals, memory) = ([], []);
+    let (signals, memory, check) = ([], [], []);
     let proofs = [
         trial!(proofs::a_plan_is_proved_where_or_tools_is_found, Need::OrTools),
         trial!(proofs::every_solver_takes_part_in_a_comparison, Need::OrTools),
     ];
-    run(models.into_iter().chain(signals).chain(memory).chain(proofs))
+    run(models
+        .into_iter()
+        .chain(signals)
+        .chain(memory)
+        .chain(check)
+        .chain(proofs))
 }
 
 /// The command line with the runtime's library named.

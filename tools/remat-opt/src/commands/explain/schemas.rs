@@ -6,6 +6,7 @@ use remat::{FRONT_FORMAT, FrontFile};
 use schemars::{Schema, schema_for};
 
 use crate::commands;
+use crate::commands::check::{BASELINE_FORMAT, BaselineFile};
 use crate::document::{Body, Document};
 use crate::failure::FailureDocument;
 
@@ -23,6 +24,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Schema)> {
         of::<commands::compare::Report>(),
         of::<commands::max_batch::Report>(),
         of::<commands::profile::Report>(),
+        of::<commands::check::Report>(),
         of::<commands::verify::Report>(),
         of::<commands::verify::ModelsReport>(),
         of::<commands::place::Report>(),
@@ -30,6 +32,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Schema)> {
         of::<commands::reduce::Report>(),
         of::<Report>(),
         tagged(FailureDocument::FORMAT, schema_for!(FailureDocument)),
+        tagged(BASELINE_FORMAT, schema_for!(BaselineFile)),
         tagged(FRONT_FORMAT, schema_for!(FrontFile)),
         tagged(PLAN_FORMAT, schema_for!(PlanFile)),
         tagged(PROFILE_FORMAT, schema_for!(ProfileFile)),

@@ -5,12 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use remat::plan::parse_duration;
-use remat_files::document::to_json;
 
 use crate::args::{INPUT, LoadArgs, OUTPUT, PageArgs, RUNTIME, ReportArgs, SessionArgs};
-use crate::document::{Body, Document};
-use crate::failure::FailureBody;
-use crate::files;
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
@@ -57,13 +53,4 @@ pub(crate) struct VerifyArgs {
     /// How many seeds to compare outputs for, counted up from the first.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..), help_heading = RUNTIME)]
     pub(super) seeds: u32,
-}
-
-impl VerifyArgs {
-    /// Writes the report where `--output` names a file.
-    pub(super) fn save_report<B: Body>(&self, body: &B, outcome: &anyhow::Result<()>) -> anyhow::Result<()> {
-        let Some(path) = &self.output else { return Ok(()) };
-        let failure = outcome.as_ref().err().map(FailureBody::of);
-        files::write(path, to_json(&Document::new(body, failure)))
-    }
 }

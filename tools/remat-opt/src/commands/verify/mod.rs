@@ -17,7 +17,7 @@ pub(crate) use models::Report as ModelsReport;
 
 use crate::args::{Arguments, Inputs, OutputPath, Talk, named};
 use crate::block::BlockRecord;
-use crate::document::{Body, Document};
+use crate::document::{self, Body, Document};
 use crate::failure::ViolationRecord;
 use crate::job::Job;
 use crate::lines::Entry;
@@ -167,7 +167,7 @@ impl Arguments for VerifyArgs {
             Err(finding) => return self.refused(finding.into()),
         };
         let report = Report::valid(&solution);
-        self.save_report(&report, &Ok(()))?;
+        document::save(self.output.as_deref(), &report, &Ok(()))?;
         if let Some(path) = &self.svg {
             let title = format!("{}: runs, transfers and memory of the plan", solution.problem.name);
             files::write(path, remat_chart::timeline(&title, &timeline(&model, &solution))?)?;
@@ -205,7 +205,7 @@ impl VerifyArgs {
         };
         let report = Report::rejected(&rejection);
         let finding = Err(finding);
-        self.save_report(&report, &finding)?;
+        document::save(self.output.as_deref(), &report, &finding)?;
         console::report(&self.report, &report, finding)
     }
 }

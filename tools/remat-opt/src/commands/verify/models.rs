@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::args::VerifyArgs;
 use crate::commands::warn_of_lost_marks;
-use crate::document::Body;
+use crate::document::{self, Body};
 use crate::job::Job;
 use crate::progress::Line;
 use crate::runtime::limits;
@@ -186,7 +186,7 @@ pub(super) fn run(args: &VerifyArgs, mut job: Job<'_>, quiet: bool) -> anyhow::R
     line.finish();
     let outcome = outcome(pair, &found);
     let report = Report::new(pair, &host.version, &settings, &found, &fixed);
-    args.save_report(&report, &outcome)?;
+    document::save(args.output.as_deref(), &report, &outcome)?;
     console::report(&args.report, &report, outcome)
 }
 
