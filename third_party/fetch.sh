@@ -60,6 +60,12 @@ if ! have_browser && ! fetch_browser; then
     echo "third_party/fetch.sh: there is no Chromium and it cannot be installed from here; tests of pages are skipped." >&2
 fi
 
+# Systems that the sources are checked for without being there: `make cross`.
+CROSS="x86_64-pc-windows-gnu aarch64-apple-darwin"
+if ! command -v rustup >/dev/null || ! rustup --quiet target add $CROSS; then
+    echo "third_party/fetch.sh: there is no standard library of Rust for other systems; the sources are checked for this one only." >&2
+fi
+
 fetch_wasm() {
     command -v rustup >/dev/null && rustup --quiet target add wasm32-unknown-unknown || return 1
     command -v wasm-opt >/dev/null || { has_packages && packages binaryen; }

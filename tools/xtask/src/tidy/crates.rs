@@ -14,7 +14,7 @@ operators: ir
 onnx: files formula ir operators
 onnx-mlir: ir onnx operators
 nodelink: files ir
-mlir: ir operators
+mlir: ir operators build
 plan: files ir
 # Checkers know nothing that makes what they judge.
 verify: files ir plan
@@ -32,8 +32,8 @@ ortools: files plan solve
 moccasin: ortools plan solve
 checkmate: ortools plan solve
 poet: checkmate ortools plan solve
-onnxruntime-arena: formula
-onnxruntime-run: files formula onnxruntime-arena
+onnxruntime-arena: formula build
+onnxruntime-run: build files formula onnxruntime-arena
 onnxruntime-lower: ir onnx operators
 onnxruntime-sim: ir operators
 pytorch-allocator: files
@@ -42,8 +42,8 @@ onnxruntime-observe: remat cost files formula ir onnx onnxruntime-arena onnxrunt
 # What is predicted runs nothing.
 onnxruntime-predict: remat cost ir onnx onnxruntime-lower onnxruntime-sim plan solve
 onnxruntime-deploy: remat cost files ir onnx onnxruntime-lower onnxruntime-observe onnxruntime-predict onnxruntime-run operators plan solve
-mlir-passes: remat mlir
-plugin: mlir-passes
+mlir-passes: remat mlir build
+plugin: mlir-passes build
 ";
 
 /// Crates for command lines.

@@ -1,15 +1,17 @@
-//! How C++ against MLIR is compiled; the build scripts of all crates with such code include this file.
+//! How C++ against MLIR is compiled.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 /// Where LLVM lies.
-pub(crate) fn prefix() -> PathBuf {
+#[must_use]
+pub fn prefix() -> PathBuf {
     PathBuf::from(env::var_os("MLIR_SYS_220_PREFIX").unwrap_or_else(|| "/usr/lib/llvm-22".into()))
 }
 
 /// Compiles as LLVM's libraries are compiled, with the headers of the dialect: `include`, and those that TableGen made, `generated`.
-pub(crate) fn build(prefix: &Path, include: &Path, generated: &Path) -> cc::Build {
+#[must_use]
+pub fn build(prefix: &Path, include: &Path, generated: &Path) -> cc::Build {
     let mut build = cc::Build::new();
     build
         .cpp(true)
