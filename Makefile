@@ -100,10 +100,10 @@ cross: setup
 		else set +x; echo "SKIPPED: there is no standard library for $$target, the sources are not checked for it"; $(call UNLESS_REQUIRED,cross); fi; \
 	done
 
-# The crates as they are published, in target/package; ARGS=--no-verify only puts them together.
+# The crates as they are published, in target/package, each built from there; ARGS=--no-verify only puts them together, PACKAGES=publish publishes.
 INTERNAL = $(shell grep -l '^publish = false' passes/*/*/Cargo.toml tools/*/Cargo.toml | xargs sed -sn '0,/^name = /s/^name = "\(.*\)"/\1/p')
 packages:
-	$(CARGO) package --locked --workspace $(addprefix --exclude ,$(sort $(INTERNAL))) $(ARGS)
+	$(CARGO) $(or $(PACKAGES),package) --locked --workspace $(addprefix --exclude ,$(sort $(INTERNAL))) $(ARGS)
 
 # One target of docs/fuzzing.md under libFuzzer, from the seeds of the tests and what earlier runs found. Needs `cargo install cargo-fuzz`.
 fuzz:
