@@ -23,7 +23,7 @@ mod tests;
 use alloc::vec::Vec;
 
 pub use self::list::{Priority, list};
-pub use self::network::{Dag, Network, OrderError, Value};
+pub use self::network::{Dag, MOST_OPS, Network, OrderError, Value};
 pub use self::series_parallel::{Found, series_parallel};
 
 use self::network::NodeId;

@@ -70,8 +70,8 @@ impl fmt::Display for OrderError {
 
 impl core::error::Error for OrderError {}
 
-/// Most ops and values, each.
-const MOST: usize = 1 << 29;
+/// Most ops and values that a graph may have, each.
+pub const MOST_OPS: usize = 1 << 29;
 /// Most pairs.
 const MOST_PAIRS: usize = 1 << 30;
 
@@ -327,7 +327,7 @@ fn inverted<K: Id, V: Id>(lists: &Lists<K, V>, ids: usize) -> Lists<V, K> {
 
 fn check(dag: &Dag<'_>) -> Result<(), OrderError> {
     let pairs = dag.reads.len().saturating_add(dag.after.len());
-    if dag.workspace.len() > MOST || dag.values.len() > MOST || pairs > MOST_PAIRS {
+    if dag.workspace.len() > MOST_OPS || dag.values.len() > MOST_OPS || pairs > MOST_PAIRS {
         return Err(OrderError::TooMany);
     }
     let op = |op: u32| match dag.workspace.get(op as usize) {

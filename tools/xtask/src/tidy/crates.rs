@@ -11,6 +11,7 @@ files:
 formula:
 # A part for other runtimes: no dependencies at all, and no standard library.
 planner:
+planner-c: planner
 ir: formula
 operators: ir
 onnx: files formula ir operators
