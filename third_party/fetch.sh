@@ -19,6 +19,8 @@ have_browser() { command -v chromium >/dev/null || command -v chromium-browser >
 # The page of tools/web is built for it.
 have_wasm() { [ -d "$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ] && command -v wasm-opt >/dev/null; }
 have_bare_metal() { [ -d "$(rustc --print sysroot)/lib/rustlib/thumbv7em-none-eabi" ]; }
+tflm_stamp=venv/.installed-tflm
+have_tflm() { [ -e "$tflm_stamp" ] && cmp -s requirements-tflm.txt "$tflm_stamp"; }
 maturin_stamp=venv/.installed-wheel
 have_maturin() { [ -e "$maturin_stamp" ] && cmp -s requirements-wheel.txt "$maturin_stamp"; }
 docs_stamp=venv/.installed-docs
@@ -34,7 +36,7 @@ sudo=""
 [ "$(id -u)" -eq 0 ] || sudo=sudo
 has_packages() { command -v apt-get >/dev/null && { [ -z "$sudo" ] || $sudo -n true 2>/dev/null; } && $sudo apt-get update -qq >/dev/null 2>&1; }
 has_package() { apt-cache show "$1" >/dev/null 2>&1; }
-if have_python && have_iree && have_jax && have_maturin && have_docs && have_llvm && have_browser && have_wasm && have_bare_metal && { ! wants_torch "$@" || { have_torch && have_executorch && have_frameworks; }; }; then
+if have_python && have_iree && have_jax && have_tflm && have_maturin && have_docs && have_llvm && have_browser && have_wasm && have_bare_metal && { ! wants_torch "$@" || { have_torch && have_executorch && have_frameworks; }; }; then
     exit 0
 fi
 
@@ -139,6 +141,16 @@ fetch_docs() {
 }
 if ! have_docs && ! fetch_docs; then
     echo "third_party/fetch.sh: MkDocs cannot be installed from here; the documentation is not built as a site." >&2
+fi
+
+# What `remat_opt.tflm` is tested with.
+fetch_tflm() {
+    download_wheels --no-deps -r requirements-tflm.txt || return 1
+    install_wheels --no-deps -r requirements-tflm.txt || return 1
+    cp requirements-tflm.txt "$tflm_stamp"
+}
+if ! have_tflm && ! fetch_tflm; then
+    echo "third_party/fetch.sh: there is no wheel of TensorFlow Lite Micro for this machine; the tests of remat_opt.tflm are skipped." >&2
 fi
 
 # What `remat_opt.torch` is tested with. Its wheels take gigabytes beside what they install, so they do not stay.

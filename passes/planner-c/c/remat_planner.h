@@ -6,7 +6,7 @@
  *     char *arena = malloc(height);   ... buffer i lies at arena + offsets[i]
  *
  * Sizes, offsets, heights and peaks are in bytes. Efforts are numbers of tries, one of which takes about a microsecond where some hundred buffers
- * or ops are planned: answers are the same on every machine. With effort 0 there is an answer, by heuristics; 100,000 is a good number.
+ * or ops are planned: answers are the same on every machine. With effort 0 there is an answer, by greedy passes; 100,000 is a good number.
  * Functions keep nothing between calls and may be called from several threads. They write their results when they return REMAT_PLANNER_OK, and
  * nothing else. No pointer is kept. Arrays of results must not be those of arguments.
  *

@@ -106,12 +106,8 @@ pub unsafe extern "C" fn remat_place(
                 ..place::Buffer::new(buffer.size, buffer.begin..buffer.end)
             })
             .collect();
-        let placed = place::place(
-            &buffers,
-            &Blocks::Lowest,
-            Options::default(),
-            &mut Tries::at_most(effort),
-        );
+        let mut limits = Tries::at_most(effort.saturating_add(place::tries_of_passes(count)));
+        let placed = place::place(&buffers, &Blocks::Lowest, Options::default(), &mut limits);
         let placed = placed.map_err(refusal)?;
         let found: Vec<u64> = placed.places.iter().flatten().map(|place| place.offset).collect();
         // SAFETY: the caller's; there are as many offsets as buffers.

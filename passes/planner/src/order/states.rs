@@ -24,7 +24,7 @@ const MOST_WORDS: usize = 1 << 23;
 /// Most sets.
 const MOST_STATES: usize = 1 << 20;
 /// A set counts as one try for each so many nodes, and as one.
-const NODES_PER_TRY: usize = 32;
+const NODES_PER_TRY: usize = 256;
 
 /// What the search found.
 pub(crate) struct Searched {

@@ -48,6 +48,16 @@ const FRUITLESS: usize = 3;
 /// What is left when the time is up takes this multiple of the time that all buffers took.
 const FINISHING: u32 = 2;
 
+/// The tries that all passes take: with that many there is no search yet. Of very many buffers, one pass takes none.
+#[must_use]
+pub fn tries_of_passes(buffers: usize) -> u64 {
+    if buffers < LARGE {
+        (PASSES.len() * buffers) as u64
+    } else {
+        0
+    }
+}
+
 /// The lowest placement of several passes; the first one is always made, whatever the limits.
 pub(crate) fn place(instance: &Instance, meter: &mut Meter<'_>) -> Table<Item, i64> {
     if instance.len() < LARGE {

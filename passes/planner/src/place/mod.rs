@@ -29,6 +29,7 @@ mod second;
 mod space;
 
 pub use self::buffer::{Blocks, Buffer, Fault, Place, PlaceError, load};
+pub use self::heuristic::tries_of_passes;
 pub use self::minimise::Proof;
 pub use self::parts::{Options, Placement, Status, place};
 pub use self::second::{Opinion, Question, Second};
