@@ -6,11 +6,11 @@
 //! 0. `network`: the graph in flat arrays;
 //! 1. `list`: list scheduling by three priorities, and the order in which the ops were given;
 //! 2. `series_parallel`: where the graph is made in series and in parallel, an order that is often the best one, in about linear time;
-//! 3. `states`: where the bound is not met, a search through the sets of ops that may have run, which ends with the best order on graphs
-//!    of some dozens of ops that wait for each other in no simple way, and of hundreds that meet in bottlenecks.
+//! 3. `states`: where the bound is not met, a search through the sets of ops that may have run: through a few of each size, then through
+//!    all, which ends with the best order on graphs of some dozens of ops that wait for each other in no simple way, and of hundreds that
+//!    meet in bottlenecks.
 //!
-//! Nothing is recomputed and nothing runs in place; a graph too large and too irregular for 2 and 3 has an order by priorities, and the
-//! largest single op as bound.
+//! Nothing is recomputed and nothing runs in place; a graph too large and too irregular for proofs has the largest single op as bound.
 
 mod list;
 mod network;
@@ -28,6 +28,11 @@ pub use self::series_parallel::{Found, series_parallel};
 
 use self::network::NodeId;
 use crate::limits::{Limits, Meter};
+
+/// List scheduling of so many nodes is quick, so it takes place whatever the limits.
+const QUICK: usize = 10_000;
+/// How many sets of each size are gone on from.
+const WIDTHS: [usize; 4] = [1, 8, 64, 512];
 
 /// An order of ops.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,8 +68,15 @@ pub fn order(network: &Network, limits: &mut dyn Limits) -> Order {
         consider(&mut best, Some(found.order));
     }
     for priority in Priority::ALL {
+        if best.0 > bound {
+            let mut go_on = || network.len() <= QUICK || !meter.is_over();
+            consider(&mut best, list::listed(network, priority, &mut go_on));
+        }
+    }
+    for width in WIDTHS {
         if best.0 > bound && !meter.is_over() {
-            consider(&mut best, list::listed(network, priority, &mut || !meter.is_over()));
+            let found = states::beam(network, bound, best.0, width, &mut meter);
+            consider(&mut best, found);
         }
     }
     if best.0 > bound && !meter.is_over() {

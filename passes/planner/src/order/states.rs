@@ -1,4 +1,4 @@
-//! The order of least peak by a search through the sets of ops that may have run, for graphs with few of them.
+//! Orders of low peak by a search through the sets of ops that may have run; the one of least peak for graphs with few of these.
 //!
 //! What an order takes from some point on depends on nothing but the set of ops that ran before. So of all orders of a set the one of least peak
 //! suffices, and sets are taken in the order of their peaks: the first one that is complete has the least. While the limits hold, no
@@ -10,6 +10,7 @@
 //! Networks for Edge Devices*, MLSys 2020, section 3.1: the same sets, by dynamic programming and with a budget instead of a queue.
 
 use alloc::collections::BinaryHeap;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
@@ -49,8 +50,7 @@ pub(crate) fn search(network: &Network, bound: u64, peak: u64, meter: &mut Meter
                 bound: state.peak,
             };
         }
-        let is_full = states.sets.len() + states.words > MOST_WORDS || states.all.len() >= MOST_STATES;
-        if is_full || meter.is_over() {
+        if states.is_full() || meter.is_over() {
             return Searched {
                 order: None,
                 bound: state.peak,
@@ -63,6 +63,37 @@ pub(crate) fn search(network: &Network, bound: u64, peak: u64, meter: &mut Meter
         order: None,
         bound: peak,
     }
+}
+
+/// Seeks an order whose peak is below `peak`, and goes on from so many sets of each size only: those of least peak, of these those with the least
+/// memory. Proves nothing.
+pub(crate) fn beam(
+    network: &Network,
+    bound: u64,
+    peak: u64,
+    width: usize,
+    meter: &mut Meter<'_>,
+) -> Option<Vec<NodeId>> {
+    let mut states = States::new(network, peak);
+    states.reach(States::none(bound), &[]);
+    let mut by_size: Vec<Vec<Next>> = vec![Vec::new(); network.len() + 1];
+    for size in 0..network.len() {
+        for Reverse(next) in states.queue.drain() {
+            by_size[network.len() - next.left as usize].push(next);
+        }
+        let mut layer = core::mem::take(&mut by_size[size]);
+        layer.retain(|next| states.known.get(states.all[next.state as usize].key) == Some(next.state));
+        layer.sort_unstable();
+        for next in layer.into_iter().take(width) {
+            if states.is_full() || meter.is_over() {
+                return None;
+            }
+            states.expand(next.state, meter);
+        }
+    }
+    let complete = by_size[network.len()].iter().copied();
+    let complete = complete.chain(states.queue.iter().map(|&Reverse(next)| next)).min();
+    complete.map(|next| states.way(next.state))
 }
 
 /// A set of nodes that ran.
@@ -135,6 +166,10 @@ impl<'a> States<'a> {
             from: 0,
             runs: (0, 0),
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.sets.len() + self.words > MOST_WORDS || self.all.len() >= MOST_STATES
     }
 
     fn has_run(&self, node: NodeId) -> bool {

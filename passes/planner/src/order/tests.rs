@@ -108,6 +108,44 @@ fn whatever_the_limit_there_is_an_order_and_a_true_bound() {
     assert!(open > 50, "{open}");
 }
 
+/// Ops in no simple order, each of which reads one or two of the 30 before.
+fn irregular(ops: u32, seed: u64) -> Network {
+    let mut rng = Rng::new(seed, 0);
+    let values: Vec<Value> = (0..ops)
+        .map(|op| Value {
+            bytes: [4, 4, 8, 16][rng.below(4)],
+            producer: Some(op),
+            stays: false,
+        })
+        .collect();
+    let near = |rng: &mut Rng, op: u32| op - 1 - rng.below(op.min(30) as usize) as u32;
+    let reads: Vec<(u32, u32)> = (1..ops)
+        .flat_map(|op| [op, op])
+        .map(|op| (op, near(&mut rng, op)))
+        .collect();
+    let dag = Dag {
+        workspace: &vec![0; ops as usize],
+        values: &values,
+        reads: &reads,
+        after: &[],
+    };
+    Network::new(&dag).unwrap()
+}
+
+#[test]
+fn more_tries_find_lower_orders_of_irregular_networks() {
+    let (mut lower, mut proved) = (0, 0);
+    for seed in 0..12 {
+        let network = irregular(50, seed);
+        let [none, some, many] = [0, 5_000, 300_000].map(|tries| checked(&network, tries));
+        assert!(none.peak >= some.peak && some.peak >= many.peak);
+        assert!(none.bound <= some.bound && some.bound <= many.bound);
+        lower += usize::from(many.peak < none.peak);
+        proved += usize::from(many.peak == many.bound);
+    }
+    assert!(lower >= 8 && proved >= 6, "{lower} {proved}");
+}
+
 #[test]
 fn an_order_is_judged() {
     let value = Value {
