@@ -9,6 +9,9 @@ use crate::workspace::{Finding, Source};
 const ALLOWED: &str = "\
 files:
 formula:
+# A part for other runtimes: no dependencies at all, and no standard library.
+planner:
+planner-c: planner
 ir: formula
 operators: ir
 onnx: files formula ir operators
@@ -20,13 +23,13 @@ plan: files ir
 verify: files ir plan
 fission-check: ir verify
 cost: files formula ir operators plan
-solve: ir plan
-place: files ir plan solve
+solve: ir plan planner
+place: files plan planner solve
 fission: cost files ir operators plan
 rewrite: files ir plan
 schedule: plan
 # Solvers are registered above them: no system of a paper knows another one, but POET's program, which is that of Checkmate with pages.
-classic: plan solve
+classic: plan planner solve
 dtr: files plan solve
 ortools: files plan solve
 moccasin: ortools plan solve
