@@ -11,5 +11,8 @@ pub fn rpath() {
         return;
     }
     let prefix = env::var("MLIR_SYS_220_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".to_owned());
-    println!("cargo::rustc-link-arg=-Wl,-rpath,{}", Path::new(&prefix).join("lib").display());
+    println!(
+        "cargo::rustc-link-arg=-Wl,-rpath,{}",
+        Path::new(&prefix).join("lib").display()
+    );
 }
