@@ -1,13 +1,19 @@
-"""A network in TensorFlow Lite Micro, with the memory that its interpreter plans and with a plan of `remat_opt.tflm`: prints what each takes and whether the
-results have the same bits."""
+"""Networks in TensorFlow Lite Micro, with the memory that its interpreter plans and with a plan of `remat_opt.tflm`: prints what each takes and
+whether the results have the same bits.
+
+    python test/python/tflm_lab.py FOLDER               # small networks
+    python test/python/tflm_lab.py FOLDER FILE.csv...   # models with the buffers of files in MiniMalloc's format; FOLDER is for what is written
+"""
 
 import json
+import pathlib
 import subprocess
 import sys
 
 import numpy
 from planners import tflm as program
 
+from planners.buffers import load, read
 from remat_opt import tflm
 
 ARENA = 8 << 20
@@ -84,5 +90,13 @@ def main(folder):
     print(json.dumps(rows))
 
 
+def files(paths):
+    for path in map(pathlib.Path, paths):
+        model, buffers = program.model(read(path))
+        planned = tflm.plan(model, **LIMITS)
+        arena = min(3 * load(buffers) + ARENA, (1 << 31) - 1)
+        print(f"{path.stem}: load {load(buffers)}, own {program.head(model, arena)}, planned {program.head(planned, arena)}")
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    files(sys.argv[2:]) if len(sys.argv) > 2 else main(sys.argv[1])

@@ -30,7 +30,7 @@ use self::network::NodeId;
 use crate::limits::{Limits, Meter};
 
 /// List scheduling of so many nodes is quick, so it takes place whatever the limits.
-const QUICK: usize = 10_000;
+const QUICK: usize = 2_000;
 /// How many sets of each size are gone on from.
 const WIDTHS: [usize; 4] = [1, 8, 64, 512];
 
