@@ -5,6 +5,7 @@ use std::path::Path;
 
 /// Tells the libraries, binaries and tests of a crate where MLIR's library lies: the build script of every crate whose libraries, binaries or
 /// tests link it. Harmless where nothing does.
+#[expect(clippy::print_stdout, reason = "cargo reads what a build script prints")]
 pub fn rpath() {
     println!("cargo::rerun-if-env-changed=MLIR_SYS_220_PREFIX");
     if env::var_os("CARGO_CFG_UNIX").is_none() {
