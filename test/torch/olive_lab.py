@@ -10,15 +10,25 @@ import numpy
 import onnxruntime
 import remat_opt.olive
 from olive.cli.launcher import main
+from olive.evaluator.metric import Metric
+from olive.evaluator.olive_evaluator import OnnxEvaluator
+from olive.model import ONNXModelHandler
 
 MODEL, FOLDER = (pathlib.Path(one).resolve() for one in sys.argv[1:])
 DIMS = {"batch_size": 4, "num_channels": 3, "height": 32, "width": 32}
 
 
-def metric(name, priority):
-    function = {"user_script": remat_opt.olive.__file__, "evaluate_func": name, "evaluate_func_kwargs": {"dims": DIMS}}
-    kinds = [{"name": "bytes", "priority": priority, "higher_is_better": False}]
-    return {"name": name, "type": "custom", "sub_types": kinds, "user_config": function}
+def metrics(path):
+    """What Olive's evaluator says of our metrics. Its 0.13 cannot write metrics of type `custom` into the file of a workflow
+    that it keeps, so they are not part of one."""
+    names = ("peak_memory", "process_memory")
+    kinds = [{"name": "bytes", "priority": 1, "higher_is_better": False}]
+    function = {"user_script": remat_opt.olive.__file__, "evaluate_func_kwargs": {"dims": DIMS}}
+    wanted = [
+        Metric(name=name, type="custom", sub_types=kinds, user_config={**function, "evaluate_func": name}) for name in names
+    ]
+    found = OnnxEvaluator().evaluate(ONNXModelHandler(str(path)), wanted)
+    return [found.get_value(name, "bytes") for name in names]
 
 
 def outputs(path):
@@ -28,16 +38,14 @@ def outputs(path):
 
 
 def workflow(name, *passes):
-    evaluator = {"metrics": [metric("peak_memory", 1), metric("process_memory", 2)]}
     known = {
         "quantize": {"type": "OnnxDynamicQuantization"},
-        "memory": {"type": "RematMemory", "dims": DIMS, "step_limit": 1000, "time_limit": 600.0, "evaluator": "memory"},
+        "memory": {"type": "RematMemory", "dims": DIMS, "step_limit": 1000, "time_limit": 600.0},
     }
     config = {
         "input_model": {"type": "OnnxModel", "model_path": str(MODEL)},
         "systems": {"here": {"type": "LocalSystem", "accelerators": [{"device": "cpu", "execution_providers": ["CPUExecutionProvider"]}]}},
         "target": "here",
-        "evaluators": {"memory": evaluator},
         "passes": {one: known[one] for one in passes},
         "evaluate_input_model": False,
         "cache_dir": str(FOLDER / "cache"),
@@ -51,14 +59,13 @@ def workflow(name, *passes):
 FOLDER.mkdir(exist_ok=True)
 (FOLDER / "packages.json").write_text(json.dumps(remat_opt.olive.package_config()))
 quantized, planned = workflow("quantized", "quantize"), workflow("planned", "quantize", "memory")
-metrics = [path.read_text() for path in (FOLDER / "planned").rglob("metrics.json")]
 print(
     json.dumps(
         {
             "same": outputs(quantized) == outputs(planned),
             "is_quantized": outputs(quantized) != outputs(MODEL),
             "files": sorted(path.name for path in planned.parent.iterdir()),
-            "metrics": metrics,
+            "metrics": metrics(planned),
         }
     )
 )

@@ -7,6 +7,7 @@ are those of `third_party/exporters`.
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -22,10 +23,10 @@ SEARCH = ("--step_limit", "1000", "--time_limit", "10min")
 require("torch", (PACKAGES / "optimum").is_dir(), "third_party/exporters is not there: nothing was exported by Optimum")
 
 
-def run(*line, status=0):
-    """What a program prints whose packages are those of exporters."""
+def run(*line, status=0, first=()):
+    """What a program prints whose packages are those of exporters, behind those of other folders."""
     ours = pathlib.Path(remat_opt.__file__).parents[1]
-    paths = os.pathsep.join([str(PACKAGES), str(ours)])
+    paths = os.pathsep.join(map(str, [*first, PACKAGES, ours]))
     # Nothing is asked of a network, and nothing told to one.
     quiet = {"HF_HUB_OFFLINE": "1", "CI": "true", "OLIVE_DISABLE_TELEMETRY": "1"}
     done = subprocess.run(
@@ -81,6 +82,23 @@ def test_the_parts_of_a_pipeline_are_planned_in_their_folders(exported, tmp_path
         json.loads(run(HERE / "exporters_lab.py", "run", at, "diffusion").splitlines()[-1]) for at in (source, target)
     )
     assert before["digests"] == after["digests"]
+
+
+EXPORT = """
+import pathlib, sys
+import exporters_lab
+from optimum.exporters.onnx import onnx_export_from_model
+model, task = exporters_lab.bert()
+onnx_export_from_model(model.eval(), pathlib.Path(sys.argv[1]), task=task, do_validation=False, remat=True)
+"""
+
+
+def test_the_patch_makes_the_exporter_plan_what_it_wrote(tmp_path):
+    shutil.copytree(PACKAGES / "optimum", tmp_path / "optimum")
+    patch = HERE.parents[1] / "examples" / "optimum-onnx.patch"
+    subprocess.run(["git", "apply", patch], cwd=tmp_path, check=True)
+    run("-c", EXPORT, tmp_path / "bert", first=[tmp_path, HERE])
+    assert {path.name for path in (tmp_path / "bert").iterdir()} >= {"config.json", "model.onnx", "model.onnx.arena"}
 
 
 def test_what_is_wrong_with_a_folder_is_said_and_nothing_is_left(exported, tmp_path):
