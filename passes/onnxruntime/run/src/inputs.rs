@@ -108,7 +108,10 @@ pub(crate) fn seeded(name: &str, ty: &ValueType, dims: &BTreeMap<String, u64>, s
     let mut tensor =
         DynTensor::new(&Allocator::default(), *element, shape.clone()).map_err(|error| error.to_string())?;
     let mut random = generator(seed, name);
-    let end = INDICES.iter().find(|(input, _)| *input == name).map_or(4, |&(_, end)| end);
+    let end = INDICES
+        .iter()
+        .find(|(input, _)| *input == name)
+        .map_or(4, |&(_, end)| end);
     let bytes = crate::output::bytes_mut(&mut tensor).ok_or_else(|| format!("element type {element} has no bytes"))?;
     match element {
         TensorElementType::Float32 => fill(bytes, &shape, &mut random, |x| (x as f32).to_le_bytes()),
