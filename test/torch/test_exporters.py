@@ -13,7 +13,7 @@ import sys
 
 import pytest
 import remat_opt
-from need import require
+from need import NIGHTLY, require
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGES = HERE.parents[1] / "third_party" / "exporters"
@@ -53,7 +53,12 @@ def exported(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("name", "models"), [("bert", ["model"]), ("vit", ["model"]), ("whisper", ["decoder_model", "encoder_model"])]
+    ("name", "models"),
+    [
+        ("bert", ["model"]),
+        pytest.param("vit", ["model"], marks=pytest.mark.skipif(not NIGHTLY, reason="every night: BERT is the same path")),
+        ("whisper", ["decoder_model", "encoder_model"]),
+    ],
 )
 def test_a_planned_folder_gives_the_outputs_of_the_original_and_its_plans_are_followed(exported, tmp_path, name, models):
     source, target = exported / name, tmp_path / "small"
