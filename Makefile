@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build wheel test test-nightly test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet docs web setup deny clean
+.PHONY: all build wheel test test-nightly test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet docs web setup cross packages deny clean
 
 all: build
 
@@ -89,6 +89,21 @@ web: setup
 			wasm-opt -Oz --strip-debug target/$(WASM)/wasm/remat_web.wasm -o target/$(WASM)/wasm/small.wasm; \
 			$(CARGO) run --quiet --locked -p xtask --no-default-features --features web -- web target/$(WASM)/wasm/small.wasm target/web; \
 		else echo "SKIPPED: there is no standard library for $(WASM) or no wasm-opt, the page is not built"; $(call UNLESS_REQUIRED,web); fi
+
+# The program and the module of the wheel for systems that are not here, as far as their standard libraries are installed: types and borrows, no
+# linking. CROSS=TRIPLES.
+CROSS ?= x86_64-pc-windows-gnu aarch64-apple-darwin
+cross: setup
+	@for target in $(CROSS); do \
+		if [ -d "$$(rustc --print sysroot)/lib/rustlib/$$target" ]; then set -ex; \
+			RUSTFLAGS="$$RUSTFLAGS -D warnings" $(CARGO) check --quiet --locked -p remat-opt -p remat-python --target $$target; \
+		else set +x; echo "SKIPPED: there is no standard library for $$target, the sources are not checked for it"; $(call UNLESS_REQUIRED,cross); fi; \
+	done
+
+# The crates as they are published, in target/package, each built from there; ARGS=--no-verify only puts them together, PACKAGES=publish publishes.
+INTERNAL = $(shell grep -l '^publish = false' passes/*/*/Cargo.toml tools/*/Cargo.toml | xargs sed -sn '0,/^name = /s/^name = "\(.*\)"/\1/p')
+packages:
+	$(CARGO) $(or $(PACKAGES),package) --locked --workspace $(addprefix --exclude ,$(sort $(INTERNAL))) $(ARGS)
 
 # One target of docs/fuzzing.md under libFuzzer, from the seeds of the tests and what earlier runs found. Needs `cargo install cargo-fuzz`.
 fuzz:

@@ -18,6 +18,12 @@ have_llvm() { [ -d "$llvm/lib/cmake/mlir" ] && [ -x "$llvm/bin/mlir-opt" ] && [ 
 have_browser() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; }
 # The page of tools/web is built for it.
 have_wasm() { [ -d "$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ] && command -v wasm-opt >/dev/null; }
+# Systems that the sources are checked for without being there: `make cross`.
+CROSS="x86_64-pc-windows-gnu aarch64-apple-darwin"
+have_cross() { for target in $CROSS; do [ -d "$(rustc --print sysroot)/lib/rustlib/$target" ] || return 1; done; }
+have_bare_metal() { [ -d "$(rustc --print sysroot)/lib/rustlib/thumbv7em-none-eabi" ]; }
+tflm_stamp=venv/.installed-tflm
+have_tflm() { [ -e "$tflm_stamp" ] && cmp -s requirements-tflm.txt "$tflm_stamp"; }
 maturin_stamp=venv/.installed-wheel
 have_maturin() { [ -e "$maturin_stamp" ] && cmp -s requirements-wheel.txt "$maturin_stamp"; }
 docs_stamp=venv/.installed-docs
@@ -35,7 +41,7 @@ sudo=""
 [ "$(id -u)" -eq 0 ] || sudo=sudo
 has_packages() { command -v apt-get >/dev/null && { [ -z "$sudo" ] || $sudo -n true 2>/dev/null; } && $sudo apt-get update -qq >/dev/null 2>&1; }
 has_package() { apt-cache show "$1" >/dev/null 2>&1; }
-if have_python && have_iree && have_jax && have_maturin && have_docs && have_llvm && have_browser && have_wasm && { ! wants_torch "$@" || { have_torch && have_executorch && have_frameworks && have_exporters; }; }; then
+if have_python && have_iree && have_jax && have_tflm && have_maturin && have_docs && have_llvm && have_browser && have_wasm && have_bare_metal && have_cross && { ! wants_torch "$@" || { have_torch && have_executorch && have_frameworks && have_exporters; }; }; then
     exit 0
 fi
 
@@ -62,12 +68,21 @@ if ! have_browser && ! fetch_browser; then
     echo "third_party/fetch.sh: there is no Chromium and it cannot be installed from here; tests of pages are skipped." >&2
 fi
 
+if ! have_cross && ! { command -v rustup >/dev/null && rustup --quiet target add $CROSS; }; then
+    echo "third_party/fetch.sh: there is no standard library of Rust for other systems; the sources are checked for this one only." >&2
+fi
+
 fetch_wasm() {
     command -v rustup >/dev/null && rustup --quiet target add wasm32-unknown-unknown || return 1
     command -v wasm-opt >/dev/null || { has_packages && packages binaryen; }
 }
 if ! have_wasm && ! fetch_wasm; then
     echo "third_party/fetch.sh: there is no standard library of Rust for wasm32-unknown-unknown or no wasm-opt; the page for browsers is not built." >&2
+fi
+
+# For the planner as a part of devices, which a test builds.
+if ! have_bare_metal && ! { command -v rustup >/dev/null && rustup --quiet target add thumbv7em-none-eabi; }; then
+    echo "third_party/fetch.sh: there is no core library of Rust for thumbv7em-none-eabi; the planner is not built for it." >&2
 fi
 
 usable() { python3 -c 'import venv, ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
@@ -135,6 +150,16 @@ fetch_docs() {
 }
 if ! have_docs && ! fetch_docs; then
     echo "third_party/fetch.sh: MkDocs cannot be installed from here; the documentation is not built as a site." >&2
+fi
+
+# What `remat_opt.tflm` is tested with.
+fetch_tflm() {
+    download_wheels --no-deps -r requirements-tflm.txt || return 1
+    install_wheels --no-deps -r requirements-tflm.txt || return 1
+    cp requirements-tflm.txt "$tflm_stamp"
+}
+if ! have_tflm && ! fetch_tflm; then
+    echo "third_party/fetch.sh: there is no wheel of TensorFlow Lite Micro for this machine; the tests of remat_opt.tflm are skipped." >&2
 fi
 
 # What `remat_opt.torch` is tested with. Its wheels take gigabytes beside what they install, so they do not stay.

@@ -3,12 +3,8 @@
 //! The C API of Debian's packages is there as archives only. They are linked under the name that mlir-sys asks for, by a script
 //! that the linker reads in place of a library. They refer to the shared `libMLIR`, so that MLIR is never in a program twice.
 
-#[cfg(feature = "llvm")]
-mod cpp;
-mod rpath;
-
 fn main() {
-    rpath::main();
+    remat_build::rpath();
     #[cfg(feature = "llvm")]
     llvm::build();
 }
@@ -18,7 +14,7 @@ mod llvm {
     use std::path::{Path, PathBuf};
     use std::{env, fs};
 
-    use crate::cpp;
+    use remat_build::cpp;
 
     pub(crate) fn build() {
         let prefix = cpp::prefix();

@@ -1,10 +1,7 @@
-"""Examples, notebooks and the documentation, as users have them: with the wheel."""
+"""Examples and notebooks, as users have them: with the wheel."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import xml.etree.ElementTree
 
 import models
@@ -48,17 +45,6 @@ def test_the_example_of_many_models_goes_on_where_it_ended(environment, tmp_path
     assert len(files) == 2
     assert environment.run("python", *line) == first
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "jobs").iterdir()} == files
-
-
-def test_the_documentation_is_a_site_without_broken_links(tmp_path):
-    program = os.path.join(os.path.dirname(sys.executable), "mkdocs")
-    if not os.path.exists(program) and not wheel.REQUIRED:
-        pytest.skip("MkDocs is not installed")
-    line = [program, "build", "--strict", "--quiet", "--site-dir", tmp_path / "site"]
-    built = subprocess.run(line, cwd=models.ROOT, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    page = (tmp_path / "site" / "api.html").read_text()
-    assert all(name in page for name in ("sweep_many", "RayExecutor", "InfeasibleError"))
 
 
 def test_the_server_draws_its_memory_beside_stock_settings(environment, tmp_path):

@@ -1,5 +1,5 @@
 """What tests of exporters do in a process of its own, whose packages are those of `third_party/exporters`: models with
-random weights are exported, and run as users run them. `python exporters_lab.py export FOLDER`, `.. run FOLDER NAME`.
+random weights are exported, and run as users run them. `python exporters_lab.py export FOLDER NAME...`, `.. run FOLDER NAME`.
 """
 
 import hashlib
@@ -56,10 +56,10 @@ def diffusion():
     return StableDiffusionPipeline(**models, **parts), "text-to-image"
 
 
-def export(folder):
+def export(folder, names):
     from optimum.exporters.onnx import onnx_export_from_model
 
-    for make in (bert, vit, whisper, diffusion):
+    for make in (one for one in (bert, vit, whisper, diffusion) if one.__name__ in names):
         torch.manual_seed(0)
         model, task = make()
         if isinstance(model, torch.nn.Module):
@@ -125,6 +125,6 @@ def run(folder, name):
 
 if __name__ == "__main__":
     if sys.argv[1] == "export":
-        export(pathlib.Path(sys.argv[2]))
+        export(pathlib.Path(sys.argv[2]), sys.argv[3:])
     else:
         run(pathlib.Path(sys.argv[2]), sys.argv[3])

@@ -1,16 +1,15 @@
 //! List scheduling: an order of low peak without recomputes, one node after another by priority.
 
 use remat_plan::{
-    Instance, NodeId, OrderMode, Plan, Problem, Status, StopReason, Structure, ValueId, baseline, lower_sequence,
+    Instance, NodeId, OpId, OrderMode, Plan, Problem, Status, StopReason, Structure, baseline, lower_sequence,
 };
-use typed_index_collections::TiVec;
-
-use remat_solve::{Call, Figures, Outcome, Phase, SolveControl, Solver, measure, once_order};
+use remat_planner::order::{Network, Priority, list};
+use remat_solve::{Call, Figures, Outcome, Phase, SolveControl, Solver, measure, network, once_order};
 
 /// Ops of the largest problem on which all priorities together are quick.
 const QUICK: usize = 1_000;
 
-/// List scheduling in free order: of the nodes whose operands are there, the one of the best [priority](Priority) runs next.
+/// List scheduling in free order: of the nodes whose operands are there, the one of the best [`Priority`] runs next.
 ///
 /// Every op runs once. Of the orders of all priorities, that of [`once_order`] and the reference order, the shortest plan within the budget is the answer, of several the
 /// one of the lowest peak. In fixed order there is the reference order only. Uses one thread, no seed, no warm start; a step is an order.
@@ -19,17 +18,6 @@ const QUICK: usize = 1_000;
 /// short, what frees most of them goes first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ListScheduler;
-
-/// What decides between nodes that may run next; of equals the one that became ready last runs, then the first in reference order.
-#[derive(Clone, Copy, Debug)]
-enum Priority {
-    /// The one that adds the fewest bytes to what stays resident.
-    Growth,
-    /// The one with the lowest peak while it runs, then the one that adds the fewest bytes.
-    Peak,
-    /// The one that became ready last: depth first.
-    Depth,
-}
 
 /// How an order is made.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +47,7 @@ impl Solver for ListScheduler {
         let mut best = figured(baseline(problem));
         let (mut stop, mut steps) = (StopReason::Converged, 0);
         let instance = Instance::of(problem, &structure);
+        let network = network(&instance).ok();
         let ways: &[_] = if instance.order() == OrderMode::Free {
             &[
                 Way::List(Priority::Growth),
@@ -75,10 +64,7 @@ impl Solver for ListScheduler {
                 break;
             }
             let order = match way {
-                Way::List(priority) => {
-                    let order = Ready::new(&instance).order(priority, &|| control.interruption(steps));
-                    order.map(|order| order.into_iter().map(|node| instance.op(node)).collect())
-                }
+                Way::List(priority) => listed(&instance, network.as_ref(), priority, &|| control.interruption(steps)),
                 Way::SeriesParallel => {
                     let found = once_order(problem, control);
                     Ok(found.map_or_else(Vec::new, |found| found.ops))
@@ -125,88 +111,25 @@ fn rank(problem: &Problem, figures: &Figures) -> (u64, u64, u64) {
     (above, figures.duration, figures.peak)
 }
 
-/// The nodes that may run next, while an order is made.
-struct Ready<'a> {
-    instance: &'a Instance,
-    /// Nodes that may run, in the order in which they became ready.
-    nodes: Vec<NodeId>,
-    /// How many predecessors of a node have not run.
-    waits: TiVec<NodeId, usize>,
-    /// How many users of a value have not run.
-    unread: TiVec<ValueId, usize>,
-}
-
-impl<'a> Ready<'a> {
-    fn new(instance: &'a Instance) -> Self {
-        let waits: TiVec<NodeId, usize> = instance.nodes().map(|node| instance.predecessors(node).len()).collect();
-        // The last of equals runs first, which is to be the first in reference order.
-        let nodes = instance.nodes().rev().filter(|&node| waits[node] == 0).collect();
-        let unread = instance.all_values().map(|value| instance.users(value).len()).collect();
-        Self {
-            instance,
-            nodes,
-            waits,
-            unread,
+/// Every op once, each after its predecessors, nothing where they cannot be counted; or why it was interrupted.
+fn listed(
+    instance: &Instance,
+    network: Option<&Network>,
+    priority: Priority,
+    interruption: &dyn Fn() -> Option<StopReason>,
+) -> Result<Vec<OpId>, StopReason> {
+    let Some(network) = network else { return Ok(Vec::new()) };
+    let mut reason = None;
+    let mut go_on = || {
+        reason = interruption();
+        reason.is_none()
+    };
+    let order = list(network, priority, &mut go_on);
+    match (order, reason) {
+        (None, Some(reason)) => Err(reason),
+        (order, _) => {
+            let ops = order.unwrap_or_default();
+            Ok(ops.iter().map(|&op| instance.op(NodeId::new(op as usize))).collect())
         }
-    }
-
-    /// Every node once, each after its predecessors; or why it was interrupted.
-    fn order(
-        mut self,
-        priority: Priority,
-        interruption: &dyn Fn() -> Option<StopReason>,
-    ) -> Result<Vec<NodeId>, StopReason> {
-        let mut order = Vec::with_capacity(self.instance.len());
-        while let Some(place) = self.next(priority) {
-            if order.len().is_multiple_of(256)
-                && let Some(reason) = interruption()
-            {
-                return Err(reason);
-            }
-            let node = self.nodes.remove(place);
-            order.push(node);
-            for &value in self.instance.needs(node) {
-                self.unread[value] -= 1;
-            }
-            for &successor in self.instance.successors(node).iter().rev() {
-                self.waits[successor] -= 1;
-                if self.waits[successor] == 0 {
-                    self.nodes.push(successor);
-                }
-            }
-        }
-        Ok(order)
-    }
-
-    /// Position of the node to run next.
-    fn next(&self, priority: Priority) -> Option<usize> {
-        let instance = self.instance;
-        let made = |node| {
-            instance
-                .values(node)
-                .map(|value| i128::from(instance.bytes(value)))
-                .sum::<i128>()
-        };
-        let key = |node: NodeId| match priority {
-            Priority::Growth => (self.growth(node), 0),
-            Priority::Peak => {
-                let besides = i128::from(instance.workspace(node)) + i128::from(instance.kept(node));
-                (made(node) + besides, self.growth(node))
-            }
-            Priority::Depth => (0, 0),
-        };
-        let places = (0..self.nodes.len()).rev();
-        places.min_by_key(|&place| key(self.nodes[place]))
-    }
-
-    /// Bytes that running a node adds to what stays resident; negative where it frees more.
-    fn growth(&self, node: NodeId) -> i128 {
-        let instance = self.instance;
-        let bytes = |value: ValueId| i128::from(instance.bytes(value));
-        let is_read = |&value: &ValueId| !instance.users(value).is_empty();
-        let made: i128 = instance.values(node).filter(is_read).map(bytes).sum();
-        let is_last = |&value: &ValueId| self.unread[value] == 1;
-        let freed: i128 = instance.needs(node).iter().copied().filter(is_last).map(bytes).sum();
-        i128::from(instance.kept(node)) + made - freed
     }
 }

@@ -1,13 +1,7 @@
 //! Builds the registration of the passes with MLIR where the feature `llvm` is on, and tells programs where MLIR's library lies.
 
-#[cfg(feature = "llvm")]
-#[path = "../../../dialect/mlir/cpp.rs"]
-mod cpp;
-#[path = "../../../dialect/mlir/rpath.rs"]
-mod mlir;
-
 fn main() {
-    mlir::main();
+    remat_build::rpath();
     #[cfg(feature = "llvm")]
     llvm::build();
 }
@@ -17,7 +11,7 @@ mod llvm {
     use std::env;
     use std::path::PathBuf;
 
-    use crate::cpp;
+    use remat_build::cpp;
 
     pub(crate) fn build() {
         println!("cargo::rerun-if-changed=cpp");

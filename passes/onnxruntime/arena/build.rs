@@ -3,9 +3,7 @@
 
 use std::path::PathBuf;
 
-mod cdylib {
-    include!("../cdylib.rs");
-}
+use remat_build::cdylib;
 
 /// How it is compiled: for speed, small, and with a configuration of its own. The runtime's environment refers to it when the session that
 /// loaded it is gone, so it is never unloaded.
@@ -27,7 +25,6 @@ const OPTIONS: [&str; 12] = [
 fn main() {
     println!("cargo::rerun-if-changed=src");
     println!("cargo::rerun-if-changed=../../../dialect/formula/src");
-    println!("cargo::rerun-if-changed=../cdylib.rs");
     println!("cargo::rustc-check-cfg=cfg(arena_library)");
     println!("cargo::rustc-check-cfg=cfg(arena_embedded)");
     match library() {
@@ -42,8 +39,7 @@ fn main() {
 
 /// The library; `None` where the system has not what it needs.
 fn library() -> Result<Option<PathBuf>, String> {
-    let is_linux = cdylib::variable("CARGO_CFG_TARGET_OS")? == "linux";
-    if !is_linux || cdylib::variable("CARGO_CFG_TARGET_ENV")? != "gnu" {
+    if !cdylib::is_for_target()? {
         return Ok(None);
     }
     cdylib::compile("remat_arena", "src/lib.rs", &OPTIONS).map(Some)

@@ -2,16 +2,13 @@
 
 use std::path::PathBuf;
 
-mod cdylib {
-    include!("../cdylib.rs");
-}
+use remat_build::cdylib;
 
 /// The meter's source.
 const METER: &str = "meter/heap_meter.rs";
 
 fn main() {
     println!("cargo::rerun-if-changed={METER}");
-    println!("cargo::rerun-if-changed=../cdylib.rs");
     println!("cargo::rustc-check-cfg=cfg(heap_meter)");
     match meter() {
         Ok(Some(library)) => {
@@ -25,8 +22,7 @@ fn main() {
 
 /// The meter as a shared library; `None` where the system cannot preload it.
 fn meter() -> Result<Option<PathBuf>, String> {
-    let is_linux = cdylib::variable("CARGO_CFG_TARGET_OS")? == "linux";
-    if !is_linux || cdylib::variable("CARGO_CFG_TARGET_ENV")? != "gnu" {
+    if !cdylib::is_for_target()? {
         return Ok(None);
     }
     cdylib::compile("remat_heap_meter", METER, &["-C", "opt-level=2"]).map(Some)

@@ -1,48 +1,44 @@
-//! The limits of a search, counted in tries.
+//! The limits of a search, with a clock.
 
-use std::time::Duration;
+use web_time::{Duration, Instant};
 
 use remat_plan::StopReason;
-use remat_solve::SolveControl;
-
-/// Counts tries against the limits, and remembers why the search stopped.
-pub(crate) struct Meter<'a> {
-    limits: remat_solve::Meter<'a>,
-    tries: u64,
-}
+use remat_planner::Limits;
+use remat_solve::{Meter, SolveControl};
 
 /// So often the clock is read. A try takes up to about a millisecond on the largest instances that are searched.
 const INTERVAL: u64 = 16;
 
-impl<'a> Meter<'a> {
+/// Ends the search as a control says, and remembers why.
+pub(crate) struct Control<'a> {
+    meter: Meter<'a>,
+    started: Instant,
+}
+
+impl<'a> Control<'a> {
     pub(crate) fn new(control: &'a SolveControl<'a>) -> Self {
         Self {
-            limits: remat_solve::Meter::every(control, INTERVAL),
-            tries: 0,
+            meter: Meter::every(control, INTERVAL),
+            started: Instant::now(),
         }
-    }
-
-    pub(crate) fn tries(&self) -> u64 {
-        self.tries
-    }
-
-    /// Counts tries.
-    pub(crate) fn tick(&mut self, tries: u64) {
-        self.tries += tries;
-    }
-
-    /// Whether to stop. Cheap enough to be asked at every try.
-    pub(crate) fn is_over(&mut self) -> bool {
-        self.limits.is_over(self.tries)
-    }
-
-    /// Whether to stop, where what comes after that takes this time.
-    pub(crate) fn is_over_within(&mut self, time: Duration) -> bool {
-        self.limits.is_over_within(self.tries, time)
     }
 
     /// Why the search stopped: convergence where no limit did it.
     pub(crate) fn reason(&self) -> StopReason {
-        self.limits.reason().unwrap_or(StopReason::Converged)
+        self.meter.reason().unwrap_or(StopReason::Converged)
+    }
+}
+
+impl Limits for Control<'_> {
+    fn is_over(&mut self, tries: u64) -> bool {
+        self.meter.is_over(tries)
+    }
+
+    fn is_over_within(&mut self, tries: u64, time: Duration) -> bool {
+        self.meter.is_over_within(tries, time)
+    }
+
+    fn elapsed(&mut self) -> Duration {
+        self.started.elapsed()
     }
 }

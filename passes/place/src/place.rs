@@ -1,22 +1,18 @@
-//! Placing buffers: parts that never meet in time are placed apart.
-
-use std::collections::BTreeMap;
-use std::ops::Range;
+//! Buffers with names, and what is claimed about their placement.
 
 use remat_files::shown;
 use remat_plan::{
-    Blocks, Buffer, BufferError, BufferId, Place, Placement, PlacementCertificate, PlacementProof, Status, StopReason,
+    Blocks, Buffer, BufferError, BufferId, Placement, PlacementCertificate, PlacementProof, Status, StopReason,
     validate_buffers,
 };
+use remat_planner::place as planner;
 use remat_solve::{Packer, SolveControl};
 use thiserror::Error;
-use typed_index_collections::{TiSlice, TiVec, ti_vec};
+use typed_index_collections::TiSlice;
 
-use crate::control::Meter;
-use crate::instance::{Demand, Instance, Item};
-use crate::minimise::{Aim, BestPlacement, heuristics, search};
-use crate::second::Second;
-use crate::space::Space;
+use crate::control::Control;
+use crate::nameless::{given, nameless, of_planner, places};
+use crate::second::Asked;
 
 /// Why buffers are not placed at all.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -34,6 +30,9 @@ pub enum PlaceError {
     /// Several blocks are given, and no address suits all alignments.
     #[error("sizes of blocks and alignments are too large to place buffers in several blocks")]
     Alignments,
+    /// There are more buffers than can be counted.
+    #[error("there are more than 2^31 buffers and gaps")]
+    TooMany,
 }
 
 /// What came of placing buffers.
@@ -74,283 +73,71 @@ pub fn place_with(
     control: &SolveControl<'_>,
 ) -> Result<Outcome, PlaceError> {
     validate_buffers(buffers)?;
-    if matches!(blocks, Blocks::Given(sizes) if sizes.is_empty()) {
-        return Err(PlaceError::NoBlock);
+    let asked = &mut packer.map(|packer| Asked { packer, control });
+    let warm_start = warm_start.map(|placement| places(buffers, placement));
+    let options = planner::Options {
+        seed: control.seed,
+        warm_start: warm_start.as_deref(),
+        second: asked.as_mut().map(|asked| asked as &mut dyn planner::Second),
+    };
+    let mut limits = Control::new(control);
+    let placed = planner::place(&nameless(buffers), &given(blocks), options, &mut limits);
+    let placed = placed.map_err(|error| PlaceError::of(error, buffers))?;
+    Ok(Outcome::of(placed, packer, &limits, control.seed))
+}
+
+impl PlaceError {
+    /// The error with the names of these buffers.
+    fn of(error: planner::PlaceError, buffers: &TiSlice<BufferId, Buffer>) -> Self {
+        let name = |at: usize| buffers.raw[at].name.clone();
+        match error {
+            planner::PlaceError::PinnedTogether(first, second) => Self::PinnedTogether(name(first), name(second)),
+            planner::PlaceError::NoBlock => Self::NoBlock,
+            planner::PlaceError::Alignments => Self::Alignments,
+            planner::PlaceError::TooMany => Self::TooMany,
+            planner::PlaceError::Buffer(at, planner::Fault::TooLarge) => Self::Buffers(BufferError::TooLarge(name(at))),
+            planner::PlaceError::Buffer(at, fault) => Self::Buffers(BufferError::Malformed {
+                buffer: name(at),
+                why: fault.to_string(),
+            }),
+        }
     }
-    check_pinned(buffers)?;
-    let ends = buffers.iter().filter_map(|buffer| Some(buffer.pinned? + buffer.size));
-    let pinned_end = ends.max().unwrap_or(0);
-    if matches!(blocks, Blocks::Given(sizes) if pinned_end > sizes[0]) {
-        return Ok(Outcome::pinned_outside(pinned_end, control.seed));
-    }
-    let demands = buffers.iter().map(demand);
-    let filled: Vec<Demand> = demands.filter(|demand| demand.size > 0).collect();
-    let unit = Instance::new(&filled).unit;
-    let alignments = buffers.iter().map(|buffer| buffer.alignment);
-    let space = Space::new(blocks, alignments, unit).map_err(|_| PlaceError::Alignments)?;
-    let mut meter = Meter::new(control);
-    let mut parts = parts(buffers, &space, warm_start, &mut meter);
-    let second = packer.map(|packer| Second { packer, control });
-    solve(&mut parts, &space, second, control.seed, pinned_end, &mut meter);
-    Ok(outcome(buffers, &space, &parts, pinned_end, control.seed, &meter))
 }
 
 impl Outcome {
-    /// A pinned buffer ends behind its block.
-    fn pinned_outside(end: u64, seed: u64) -> Self {
+    fn of(placed: planner::Placement, packer: Option<&dyn Packer>, limits: &Control<'_>, seed: u64) -> Self {
+        let places = placed.places.map(|places| Placement {
+            places: places.into_iter().map(|place| Some(of_planner(place))).collect(),
+        });
+        let status = match placed.status {
+            planner::Status::Optimal => Status::Optimal,
+            planner::Status::Feasible => Status::Feasible,
+            planner::Status::Infeasible => Status::Infeasible,
+            planner::Status::Unknown => Status::Unknown,
+        };
+        let proof = match (placed.proof, packer) {
+            (planner::Proof::Load, _) => PlacementProof::Load,
+            (planner::Proof::Second, Some(packer)) => packer.proof(),
+            (planner::Proof::Refutation | planner::Proof::Second, _) => PlacementProof::Refutation,
+        };
+        let is_proved = matches!(status, Status::Optimal | Status::Infeasible);
         Self {
-            placement: None,
+            placement: places,
             certificate: PlacementCertificate {
-                status: Status::Infeasible,
-                height: None,
-                bound: end,
-                proof: PlacementProof::Load,
-                stop: StopReason::Proved,
+                status,
+                height: placed.height,
+                bound: placed.bound,
+                proof,
+                stop: if is_proved { StopReason::Proved } else { limits.reason() },
                 seed,
-                tries: 0,
+                tries: placed.tries,
             },
         }
     }
 }
 
-/// Refuses pinned buffers that are in each other's way.
-fn check_pinned(buffers: &TiSlice<BufferId, Buffer>) -> Result<(), PlaceError> {
-    let pinned = buffers.iter_enumerated().filter(|(_, buffer)| buffer.size > 0);
-    let mut events: Vec<(u64, bool, BufferId, u64)> = pinned
-        .filter_map(|(id, buffer)| Some((id, buffer, buffer.pinned?)))
-        .flat_map(|(id, buffer, offset)| {
-            let times = buffer.taken();
-            times.flat_map(move |times| [(times.start, true, id, offset), (times.end, false, id, offset)])
-        })
-        .collect();
-    // What ends makes room for what begins.
-    events.sort_unstable();
-    let mut taken: BTreeMap<u64, BufferId> = BTreeMap::new();
-    for (_, begins, id, offset) in events {
-        if !begins {
-            taken.remove(&offset);
-            continue;
-        }
-        let below = taken.range(..=offset).next_back();
-        let below = below.filter(|&(&start, &other)| start + buffers[other].size > offset);
-        let above = taken
-            .range(offset..)
-            .next()
-            .filter(|&(&start, _)| start < offset + buffers[id].size);
-        if let Some((_, &other)) = below.or(above) {
-            let name = |id: BufferId| buffers[id].name.clone();
-            return Err(PlaceError::PinnedTogether(name(other), name(id)));
-        }
-        taken.insert(offset, id);
-    }
-    Ok(())
-}
-
-fn demand(buffer: &Buffer) -> Demand {
-    Demand {
-        size: buffer.size,
-        alignment: buffer.alignment,
-        taken: buffer.taken().collect(),
-        pinned: buffer.pinned,
-    }
-}
-
-/// Buffers that are connected in time; the walls between blocks come after them.
-struct Part {
-    ids: Vec<BufferId>,
-    instance: Instance,
-    found: BestPlacement,
-}
-
-impl Part {
-    fn bytes(&self, units: i64) -> u64 {
-        units.unsigned_abs() * self.instance.unit
-    }
-
-    /// The most units that lie within these bytes.
-    fn units(&self, bytes: u64) -> i64 {
-        i64::try_from(bytes / self.instance.unit).unwrap_or(i64::MAX)
-    }
-
-    fn aim(&self, space: &Space, enough: u64) -> Aim {
-        let within = space.capacity.map(|capacity| Aim::Within(self.units(capacity)));
-        within.unwrap_or_else(|| Aim::Lowest(self.units(enough)))
-    }
-}
-
-/// The parts, each with what the heuristics find.
-fn parts(
-    buffers: &TiSlice<BufferId, Buffer>,
-    space: &Space,
-    warm_start: Option<&Placement>,
-    meter: &mut Meter<'_>,
-) -> Vec<Part> {
-    let mut ids: Vec<BufferId> = buffers.keys().filter(|&id| buffers[id].size > 0).collect();
-    ids.sort_by_key(|&id| buffers[id].lifetime.start);
-    let mut parts = Vec::new();
-    let mut rest = &ids[..];
-    while let Some(&first) = rest.first() {
-        let mut times: Range<u64> = buffers[first].lifetime.clone();
-        let connected = rest.iter().take_while(|&&id| {
-            let lifetime = &buffers[id].lifetime;
-            let meets = lifetime.start < times.end;
-            times.end = if meets { times.end.max(lifetime.end) } else { times.end };
-            meets
-        });
-        let (ids, others) = rest.split_at(connected.count());
-        rest = others;
-        let mut ids = ids.to_vec();
-        ids.sort_unstable();
-        let demands = ids.iter().map(|&id| demand(&buffers[id])).chain(space.walls(times));
-        let instance = Instance::new(&demands.collect::<Vec<_>>());
-        let order = warm_start.map(|placement| warm_order(&ids, &instance, space, placement));
-        let found = heuristics(&instance, order.as_ref(), meter);
-        parts.push(Part { ids, instance, found });
-    }
-    parts
-}
-
-/// The addresses of a placement, to place the buffers in their order: those without a place come last.
-fn warm_order(ids: &[BufferId], instance: &Instance, space: &Space, placement: &Placement) -> TiVec<Item, i64> {
-    let mut order = ti_vec![i64::MAX; instance.len()];
-    for (item, &id) in ids.iter().enumerate() {
-        let place = placement.places.get(id).copied().flatten();
-        let address = place.and_then(|place| space.address(place));
-        order[Item::new(item)] = address
-            .and_then(|address| i64::try_from(address).ok())
-            .unwrap_or(i64::MAX);
-    }
-    order
-}
-
-/// Searches where it helps, highest part first. A part that is not higher than another one can be is low enough.
-fn solve(
-    parts: &mut [Part],
-    space: &Space,
-    second: Option<Second<'_>>,
-    seed: u64,
-    pinned_end: u64,
-    meter: &mut Meter<'_>,
-) {
-    parts.sort_by_key(|part| std::cmp::Reverse(part.bytes(part.found.height)));
-    let bounds = parts.iter().map(|part| part.bytes(part.found.bound));
-    let mut enough = bounds.max().unwrap_or(0).max(pinned_end);
-    for part in parts {
-        let aim = part.aim(space, enough);
-        search(&part.instance, &mut part.found, aim, second, seed, meter);
-        enough = enough.max(part.bytes(part.found.height));
-        if part.found.is_impossible(aim) {
-            return;
-        }
-    }
-}
-
-fn outcome(
-    buffers: &TiSlice<BufferId, Buffer>,
-    space: &Space,
-    parts: &[Part],
-    pinned_end: u64,
-    seed: u64,
-    meter: &Meter<'_>,
-) -> Outcome {
-    let highest = parts
-        .iter()
-        .map(|part| part.bytes(part.found.height))
-        .max()
-        .unwrap_or(0);
-    let highest = highest.max(pinned_end);
-    let fits = space.capacity.is_none_or(|capacity| highest <= capacity);
-    let is_impossible = parts.iter().any(|part| part.found.is_impossible(part.aim(space, 0)));
-    let placement = fits.then(|| placement(buffers, space, parts));
-    let height = placement.as_ref().map(|placement| height(buffers, placement));
-    let (bound, proof) = bound(buffers, space, parts, pinned_end);
-    let is_optimal = fits && (space.capacity.is_some() || height == Some(bound));
-    let status = match () {
-        () if is_optimal => Status::Optimal,
-        () if fits => Status::Feasible,
-        () if is_impossible => Status::Infeasible,
-        () => Status::Unknown,
-    };
-    let is_proved = matches!(status, Status::Optimal | Status::Infeasible);
-    Outcome {
-        placement,
-        certificate: PlacementCertificate {
-            status,
-            height,
-            bound,
-            proof,
-            stop: if is_proved { StopReason::Proved } else { meter.reason() },
-            seed,
-            tries: meter.tries(),
-        },
-    }
-}
-
-/// What no placement undercuts. In several blocks it is the load: addresses count the walls too.
-fn bound(buffers: &TiSlice<BufferId, Buffer>, space: &Space, parts: &[Part], pinned_end: u64) -> (u64, PlacementProof) {
-    if space.is_one_block() {
-        let highest = parts.iter().max_by_key(|part| part.bytes(part.found.bound));
-        let of_parts = highest.map(|part| (part.bytes(part.found.bound), part.found.proof));
-        let of_pinned = (pinned_end, PlacementProof::Load);
-        return of_parts.filter(|&(bound, _)| bound >= pinned_end).unwrap_or(of_pinned);
-    }
-    // What is left at the end of a block may be what is missing: the load alone proves nothing then.
-    let load = load(buffers);
-    let impossible = parts.iter().find(|part| part.found.is_impossible(part.aim(space, 0)));
-    let refuted = impossible.filter(|_| load <= space.bytes());
-    // That the walls and the sizes of the blocks leave no room is no load.
-    let proof = refuted.map(|part| match part.found.proof {
-        PlacementProof::Load => PlacementProof::Refutation,
-        proof => proof,
-    });
-    (load, proof.unwrap_or(PlacementProof::Load))
-}
-
-fn placement(buffers: &TiSlice<BufferId, Buffer>, space: &Space, parts: &[Part]) -> Placement {
-    let pinned_or_first = |buffer: &Buffer| Place {
-        block: 0,
-        offset: buffer.pinned.unwrap_or(0),
-    };
-    let mut places: TiVec<BufferId, Option<Place>> =
-        buffers.iter().map(|buffer| Some(pinned_or_first(buffer))).collect();
-    for part in parts {
-        for (&id, &offset) in part.ids.iter().zip(&part.found.offsets) {
-            places[id] = Some(space.place(part.bytes(offset)));
-        }
-    }
-    Placement { places }
-}
-
-/// The height of all blocks together.
-fn height(buffers: &TiSlice<BufferId, Buffer>, placement: &Placement) -> u64 {
-    let mut heights: Vec<u64> = Vec::new();
-    for (buffer, place) in buffers.iter().zip(&placement.places) {
-        let Some(place) = place else { continue };
-        heights.resize(heights.len().max(place.block + 1), 0);
-        let height = &mut heights[place.block];
-        *height = (*height).max(place.offset + buffer.size);
-    }
-    heights.iter().sum()
-}
-
 /// The largest sum of sizes that are taken at one time.
 #[must_use]
 pub fn load(buffers: &TiSlice<BufferId, Buffer>) -> u64 {
-    let mut ends: Vec<(u64, bool, u64)> = Vec::new();
-    for buffer in buffers {
-        for times in buffer.taken() {
-            ends.extend([(times.start, true, buffer.size), (times.end, false, buffer.size)]);
-        }
-    }
-    ends.sort_unstable();
-    let (mut load, mut most) = (0u64, 0);
-    for (_, begins, size) in ends {
-        if begins {
-            load += size;
-            most = most.max(load);
-        } else {
-            load -= size;
-        }
-    }
-    most
+    planner::load(&nameless(buffers))
 }

@@ -2,11 +2,11 @@
 
 use remat_plan::ValueId;
 
+use crate::Rng;
 use crate::dag::Dag;
 use crate::order::propose_move;
 use crate::price::{Price, Units};
 use crate::repair::{Chain, insert_chain};
-use crate::rng::Rng;
 use crate::sequence::EventId;
 use crate::state::{Edit, State};
 

@@ -28,14 +28,15 @@
 //!
 //! # Series-parallel problems
 //! Where a problem is made in series and in parallel, [`once_order`] finds an order without recomputes in polynomial time, often the one of least peak
-//! (`series_parallel`). Searches in free order begin from it.
+//! (`series_parallel`, of `remat-planner`). Searches in free order begin from it.
 //!
 //! # Offsets
 //! [`Packer`] is what `remat-place` asks for offsets where its own search gets no further; `remat-ortools` has one.
 //!
 //! # For solvers of other crates
 //! [`stages`] has the stage form of the Checkmate paper for those that work on its matrices, [`Dag`] a problem in small integers and [`Meter`]
-//! the limits of one thread for those that search, [`Call`] what is certified without a bound of one's own.
+//! the limits of one thread for those that search, [`Call`] what is certified without a bound of one's own, [`network`] a problem for the orders of
+//! `remat-planner`.
 
 mod anneal;
 mod best;
@@ -50,12 +51,12 @@ mod large;
 mod lns;
 mod measure;
 mod minimum;
+mod network;
 mod order;
 mod packer;
 mod price;
 mod registry;
 mod repair;
-mod rng;
 mod rounds;
 mod search;
 mod sequence;
@@ -73,9 +74,10 @@ pub use dag::Dag;
 pub use floor::{LeastPeak, least_peak};
 pub use measure::{Figures, measure};
 pub use minimum::minimize_peak;
+pub use network::network;
 pub use packer::{Packed, Packer, Packing};
 pub use registry::{Registry, register};
-pub use rng::Rng;
+pub use remat_planner::Rng;
 pub use search::Search;
 pub use series_parallel::{OnceOrder, once_order};
 pub use small::Small;

@@ -1,9 +1,9 @@
 //! Large neighbourhood search: some recomputes are removed together, and the budget is restored another way.
 
+use crate::Rng;
 use crate::cleanup::cleanup;
 use crate::control::Meter;
 use crate::repair::{Repair, RepairOptions};
-use crate::rng::Rng;
 use crate::sequence::EventId;
 use crate::state::{Edit, State};
 

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use remat_plan::NodeId;
 
-use crate::rng::Rng;
+use crate::Rng;
 use crate::sequence::EventId;
 use crate::state::{Edit, State};
 

@@ -2,9 +2,9 @@
 
 use remat_plan::NodeId;
 
+use crate::Rng;
 use crate::control::Meter;
 use crate::price::least_price;
-use crate::rng::Rng;
 use crate::sequence::EventId;
 use crate::state::{Droppable, Edit, State};
 

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use remat_plan::{NodeId, Problem, StopReason, Structure};
 
+use crate::Rng;
 use crate::best::Best;
 use crate::cleanup::cleanup;
 use crate::control::{Meter, Phase};
@@ -12,7 +13,6 @@ use crate::floor::{LeastPeak, bound};
 use crate::large::{Cooling, Large};
 use crate::lns::Neighbourhood;
 use crate::repair::{Chain, RepairOptions};
-use crate::rng::Rng;
 use crate::sequence::EventId;
 use crate::state::{Edit, State};
 

@@ -22,7 +22,8 @@ def _page(config):
 
 
 def on_post_build(config):
-    """Puts the planner beside the documents."""
+    """Puts the planner beside the documents, and what lets search work in files."""
+    shutil.copy(os.path.join(os.path.dirname(__file__), "iframe-worker.js"), os.path.join(config["site_dir"], "assets"))
     if os.path.isdir(_page(config)):
         shutil.copytree(_page(config), os.path.join(config["site_dir"], "try"), dirs_exist_ok=True)
 

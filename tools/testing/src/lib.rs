@@ -43,6 +43,6 @@ mod trial;
 pub use cases::cases;
 pub use evaluate::{Array, evaluate, evaluate_all, evaluate_op};
 pub use mobile_net::mobile_net;
-pub use need::{Need, REQUIRED, is_nightly, onnx_test_data, ortools, runtime_library, workspace};
+pub use need::{BARE_METAL, Need, REQUIRED, is_nightly, onnx_test_data, ortools, runtime_library, workspace};
 pub use networks::TrainingNet;
 pub use trial::{Trial, run, within};

@@ -8,6 +8,9 @@ use remat_files::{SharedLibrary, Surroundings};
 /// Names of needs that must be met, separated by commas: `.ci/run` sets it to all that it installs.
 pub const REQUIRED: &str = "REMAT_TESTS_REQUIRE";
 
+/// A processor without an operating system, as Rust names it: `rustup target add` installs its library.
+pub const BARE_METAL: &str = "thumbv7em-none-eabi";
+
 /// Where it is set, what takes too long for every change is tested too: all models, budgets and seeds.
 const NIGHTLY: &str = "REMAT_NIGHTLY";
 
@@ -40,6 +43,8 @@ pub enum Need {
     OnnxTestData,
     /// A C compiler, `cc`.
     CCompiler,
+    /// Rust's core library for [`BARE_METAL`], and the compiler itself, `rustc`.
+    BareMetal,
     /// Time: the test takes too long for every change.
     Nightly,
 }
@@ -59,6 +64,7 @@ impl Need {
             Self::Python => "python",
             Self::OnnxTestData => "onnx-test-data",
             Self::CCompiler => "cc",
+            Self::BareMetal => "bare-metal",
             Self::Nightly => "nightly",
         }
     }
@@ -78,6 +84,7 @@ impl Need {
             Self::Python => root.join("third_party/venv/bin/python"),
             Self::OnnxTestData => return onnx_test_data().is_none().then(|| "no test data of `onnx`".to_owned()),
             Self::CCompiler => return without_program("cc"),
+            Self::BareMetal => return without_bare_metal(),
             Self::Nightly => return (!is_nightly()).then(|| format!("`{NIGHTLY}=1` runs it")),
         };
         (!path.exists()).then(|| format!("no `{}`", shortened(&path, &root)))
@@ -137,6 +144,15 @@ fn without_program(name: &str) -> Option<String> {
     let mut command = Command::new(name);
     command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_err().then(|| format!("no program `{name}`"))
+}
+
+fn without_bare_metal() -> Option<String> {
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--print", "target-libdir", "--target", BARE_METAL]);
+    let folder = rustc.output().ok().filter(|output| output.status.success());
+    let folder = folder.map(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
+    let is_there = folder.is_some_and(|folder| folder.is_dir());
+    (!is_there).then(|| format!("no core library for `{BARE_METAL}`"))
 }
 
 /// Paths in the repository are told from its root.

@@ -107,11 +107,10 @@ mod plans;
 mod schedule;
 mod uses;
 
+// Links to the files of `remat-formula`.
 #[cfg(arena_library)]
-#[path = "../../../../dialect/formula/src/formula.rs"]
 mod formula;
 #[cfg(arena_library)]
-#[path = "../../../../dialect/formula/src/parts.rs"]
 mod parts;
 #[cfg(not(arena_library))]
 use remat_formula as formula;

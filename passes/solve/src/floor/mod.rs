@@ -154,7 +154,7 @@ fn of_orders(
     if !is_once || !series_parallel::is_exact(problem, structure) {
         return None;
     }
-    Some(series_parallel::found_for(problem, instance, go_on)?.bound)
+    series_parallel::least_of_orders(problem, instance, go_on)
 }
 
 /// Raises the bound until every op can be run within it.

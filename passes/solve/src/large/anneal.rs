@@ -3,11 +3,11 @@
 use super::frame::{Frame, Tools};
 use super::greedy::{insert_chain, inserted};
 use super::timeline::{Edit, Timeline};
+use crate::Rng;
 use crate::anneal::Schedule;
 use crate::dag::Dag;
 use crate::price::{Price, Units};
 use crate::repair::Chain;
-use crate::rng::Rng;
 use crate::sequence::EventId;
 
 /// Share of the first temperature that is the last one where memory alone counts, as a divisor: short durations do not matter there.

@@ -1,8 +1,8 @@
 //! A stretch of a timeline that is worked on by itself.
 
 use super::timeline::Timeline;
+use crate::Rng;
 use crate::control::Meter;
-use crate::rng::Rng;
 use crate::sequence::EventId;
 
 /// What is live in a stretch of the timeline, [`Gapped::frame`](super::timeline::Gapped::frame), and can be acted upon.

@@ -25,12 +25,12 @@ use frame::{Frame, Tools};
 use greedy::Greedy;
 use timeline::Timeline;
 
+use crate::Rng;
 use crate::anneal::Schedule;
 use crate::best::Best;
 use crate::control::Meter;
 use crate::dag::Dag;
 use crate::repair::Chain;
-use crate::rng::Rng;
 
 /// Slots of a frame at first.
 const FRAME: usize = 2_048;

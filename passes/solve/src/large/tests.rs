@@ -11,11 +11,11 @@ use typed_index_collections::{TiVec, ti_vec};
 
 use super::Large;
 use super::timeline::{Edit, Timeline};
+use crate::Rng;
 use crate::SolveControl;
 use crate::control::Meter;
 use crate::dag::Dag;
 use crate::descent::Descent;
-use crate::rng::Rng;
 use crate::sequence::EventId;
 use crate::state::State;
 use remat_testing::random::{Features, budgeted, problems};

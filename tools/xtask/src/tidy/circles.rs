@@ -43,7 +43,10 @@ const ALLOWED: &[(&str, &str)] = &[
         "passes/onnxruntime/deploy/src/deploy/judging.rs",
         "the states of one machine",
     ),
-    ("passes/place/src/search/descend.rs", "a part of a search is a search"),
+    (
+        "passes/planner/src/place/search/descend.rs",
+        "a part of a search is a search",
+    ),
     ("passes/solve/src/descent.rs", "rounds of the search call each other"),
     ("tools/testing/src/evaluate/mod.rs", "operators that are made of others"),
 ];

@@ -9,31 +9,34 @@ use crate::workspace::{Finding, Source};
 const ALLOWED: &str = "\
 files:
 formula:
+# A part for other runtimes: no dependencies at all, and no standard library.
+planner:
+planner-c: planner
 ir: formula
 operators: ir
 onnx: files formula ir operators
 onnx-mlir: ir onnx operators
 nodelink: files ir
-mlir: ir operators
+mlir: ir operators build
 plan: files ir
 # Checkers know nothing that makes what they judge.
 verify: files ir plan
 fission-check: ir verify
 cost: files formula ir operators plan
-solve: ir plan
-place: files ir plan solve
+solve: ir plan planner
+place: files plan planner solve
 fission: cost files ir operators plan
 rewrite: files ir plan
 schedule: plan
 # Solvers are registered above them: no system of a paper knows another one, but POET's program, which is that of Checkmate with pages.
-classic: plan solve
+classic: plan planner solve
 dtr: files plan solve
 ortools: files plan solve
 moccasin: ortools plan solve
 checkmate: ortools plan solve
 poet: checkmate ortools plan solve
-onnxruntime-arena: formula
-onnxruntime-run: files formula onnxruntime-arena
+onnxruntime-arena: formula build
+onnxruntime-run: build files formula onnxruntime-arena
 onnxruntime-lower: ir onnx operators
 onnxruntime-sim: ir operators
 pytorch-allocator: files
@@ -42,8 +45,8 @@ onnxruntime-observe: remat cost files formula ir onnx onnxruntime-arena onnxrunt
 # What is predicted runs nothing.
 onnxruntime-predict: remat cost ir onnx onnxruntime-lower onnxruntime-sim plan solve
 onnxruntime-deploy: remat cost files ir onnx onnxruntime-lower onnxruntime-observe onnxruntime-predict onnxruntime-run operators plan solve
-mlir-passes: remat mlir
-plugin: mlir-passes
+mlir-passes: remat mlir build
+plugin: mlir-passes build
 ";
 
 /// Crates for command lines.

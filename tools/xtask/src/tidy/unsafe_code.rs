@@ -35,6 +35,9 @@ const ALLOWED: &[&str] = &[
     "passes/onnxruntime/run/src/planned.rs",
     // Calls the functions of the arena library for CUDA, and those of a CUDA runtime without a device.
     "passes/onnxruntime/arena/tests/cuda.rs",
+    // Is called by programs in C; on devices they bring memory and the end of the program.
+    "passes/planner-c/src/bare.rs",
+    "passes/planner-c/src/entry.rs",
     // Reads pages into memory of PyTorch.
     "tools/python/src/pages.rs",
     // Reads the statistics of the runtime's allocators.

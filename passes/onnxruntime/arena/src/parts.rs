@@ -1,0 +1,1 @@
+../../../../dialect/formula/src/parts.rs
