@@ -17,7 +17,7 @@ from need import NIGHTLY, require
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGES = HERE.parents[1] / "third_party" / "exporters"
-COMMAND = HERE.parents[1] / "tools" / "optimum"
+COMMAND = HERE.parents[1] / "tools" / "python" / "optimum"
 """The package that makes the command known."""
 SEARCH = ("--step_limit", "1000", "--time_limit", "10min")
 """The same plans on every machine."""
