@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the full test run needs into this folder: a Python environment with pinned wheels, OR-Tools among them, and a stable path
 # to ONNX Runtime's library. Every wheel must have a hash that the pins name, when it is downloaded and again when it is installed.
-# Does nothing where it is already there. With the argument `torch` it installs PyTorch, ExecuTorch and training frameworks as well, which brings gigabytes. Needs python3 and pip; on Debian it installs them itself. LLVM 22 with MLIR comes from the
+# Does nothing where it is already there. With the argument `torch` it installs PyTorch, ExecuTorch, training frameworks and exporters as well, which brings gigabytes. Needs python3 and pip; on Debian it installs them itself. LLVM 22 with MLIR comes from the
 # system's own packages, where it has them; without it everything else still works.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -18,6 +18,9 @@ have_llvm() { [ -d "$llvm/lib/cmake/mlir" ] && [ -x "$llvm/bin/mlir-opt" ] && [ 
 have_browser() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; }
 # The page of tools/web is built for it.
 have_wasm() { [ -d "$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ] && command -v wasm-opt >/dev/null; }
+# Systems that the sources are checked for without being there: `make cross`.
+CROSS="x86_64-pc-windows-gnu aarch64-apple-darwin"
+have_cross() { for target in $CROSS; do [ -d "$(rustc --print sysroot)/lib/rustlib/$target" ] || return 1; done; }
 have_bare_metal() { [ -d "$(rustc --print sysroot)/lib/rustlib/thumbv7em-none-eabi" ]; }
 tflm_stamp=venv/.installed-tflm
 have_tflm() { [ -e "$tflm_stamp" ] && cmp -s requirements-tflm.txt "$tflm_stamp"; }
@@ -32,11 +35,13 @@ executorch_stamp=venv/.installed-executorch
 have_executorch() { [ -e "$executorch_stamp" ] && cmp -s requirements-executorch.txt "$executorch_stamp"; }
 frameworks_stamp=venv/.installed-frameworks
 have_frameworks() { [ -e "$frameworks_stamp" ] && cmp -s requirements-frameworks.txt "$frameworks_stamp"; }
+exporters_stamp=exporters/.installed
+have_exporters() { [ -e "$exporters_stamp" ] && cmp -s requirements-exporters.txt "$exporters_stamp"; }
 sudo=""
 [ "$(id -u)" -eq 0 ] || sudo=sudo
 has_packages() { command -v apt-get >/dev/null && { [ -z "$sudo" ] || $sudo -n true 2>/dev/null; } && $sudo apt-get update -qq >/dev/null 2>&1; }
 has_package() { apt-cache show "$1" >/dev/null 2>&1; }
-if have_python && have_iree && have_jax && have_tflm && have_maturin && have_docs && have_llvm && have_browser && have_wasm && have_bare_metal && { ! wants_torch "$@" || { have_torch && have_executorch && have_frameworks; }; }; then
+if have_python && have_iree && have_jax && have_tflm && have_maturin && have_docs && have_llvm && have_browser && have_wasm && have_bare_metal && have_cross && { ! wants_torch "$@" || { have_torch && have_executorch && have_frameworks && have_exporters; }; }; then
     exit 0
 fi
 
@@ -63,9 +68,7 @@ if ! have_browser && ! fetch_browser; then
     echo "third_party/fetch.sh: there is no Chromium and it cannot be installed from here; tests of pages are skipped." >&2
 fi
 
-# Systems that the sources are checked for without being there: `make cross`.
-CROSS="x86_64-pc-windows-gnu aarch64-apple-darwin"
-if ! command -v rustup >/dev/null || ! rustup --quiet target add $CROSS; then
+if ! have_cross && ! { command -v rustup >/dev/null && rustup --quiet target add $CROSS; }; then
     echo "third_party/fetch.sh: there is no standard library of Rust for other systems; the sources are checked for this one only." >&2
 fi
 
@@ -188,4 +191,15 @@ fetch_frameworks() {
 }
 if wants_torch "$@" && have_torch && ! have_frameworks && ! fetch_frameworks; then
     echo "third_party/fetch.sh: there are no wheels of the training frameworks for this machine; their tests are skipped." >&2
+fi
+
+# What folders of models are exported and planned with. Versions differ from those of the environment, so they lie beside it, and tests put them first.
+fetch_exporters() {
+    download_wheels --no-deps -r requirements-exporters.txt || return 1
+    rm -rf exporters
+    install_wheels --no-deps --no-compile --target exporters -r requirements-exporters.txt || return 1
+    cp requirements-exporters.txt "$exporters_stamp"
+}
+if wants_torch "$@" && have_torch && ! have_exporters && ! fetch_exporters; then
+    echo "third_party/fetch.sh: there are no wheels of Optimum and Olive for this machine; their tests are skipped." >&2
 fi

@@ -9,6 +9,10 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 
+/// Inputs of exported models that index tables of fewer than four rows, by their name: exclusive ends of their values.
+/// BERT and what follows it have two segments (`type_vocab_size`).
+const INDICES: [(&str, u64); 1] = [("token_type_ids", 2)];
+
 /// A value that is given for an input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InputTensor {
@@ -81,7 +85,7 @@ impl InputTensor {
 /// A tensor of the input's type, filled from `seed` and the input's name.
 ///
 /// Floats are scaled by the square root of the fan-in, so that deep networks stay finite; vectors stand near one, as scales
-/// and variances do; integers lie in 0..4, so that they can serve as indices. Symbolic dimensions take their value from
+/// and variances do; integers lie in 0..4, so that they can serve as indices, or below what [`INDICES`] says. Symbolic dimensions take their value from
 /// `dims`, else 1; those without a name are called `INPUT[AXIS]`.
 pub(crate) fn seeded(name: &str, ty: &ValueType, dims: &BTreeMap<String, u64>, seed: u64) -> Result<DynTensor, String> {
     let ValueType::Tensor {
@@ -104,6 +108,10 @@ pub(crate) fn seeded(name: &str, ty: &ValueType, dims: &BTreeMap<String, u64>, s
     let mut tensor =
         DynTensor::new(&Allocator::default(), *element, shape.clone()).map_err(|error| error.to_string())?;
     let mut random = generator(seed, name);
+    let end = INDICES
+        .iter()
+        .find(|(input, _)| *input == name)
+        .map_or(4, |&(_, end)| end);
     let bytes = crate::output::bytes_mut(&mut tensor).ok_or_else(|| format!("element type {element} has no bytes"))?;
     match element {
         TensorElementType::Float32 => fill(bytes, &shape, &mut random, |x| (x as f32).to_le_bytes()),
@@ -112,9 +120,9 @@ pub(crate) fn seeded(name: &str, ty: &ValueType, dims: &BTreeMap<String, u64>, s
         TensorElementType::Bfloat16 => fill(bytes, &shape, &mut random, |x| half::bf16::from_f64(x).to_le_bytes()),
         TensorElementType::Bool => bytes.fill_with(|| u8::from(random.next_u64() & 1 == 1)),
         TensorElementType::Int8 | TensorElementType::Uint8 => bytes.fill_with(|| (random.next_u64() % 4) as u8),
-        TensorElementType::Int16 | TensorElementType::Uint16 => integers::<2>(bytes, &mut random),
-        TensorElementType::Int32 | TensorElementType::Uint32 => integers::<4>(bytes, &mut random),
-        TensorElementType::Int64 | TensorElementType::Uint64 => integers::<8>(bytes, &mut random),
+        TensorElementType::Int16 | TensorElementType::Uint16 => integers::<2>(bytes, &mut random, end),
+        TensorElementType::Int32 | TensorElementType::Uint32 => integers::<4>(bytes, &mut random, end),
+        TensorElementType::Int64 | TensorElementType::Uint64 => integers::<8>(bytes, &mut random, end),
         other => return Err(format!("element type {other} is not supported as an input")),
     }
     Ok(tensor)
@@ -161,10 +169,10 @@ fn fill<const N: usize>(bytes: &mut [u8], shape: &[i64], random: &mut SplitMix64
     }
 }
 
-fn integers<const N: usize>(bytes: &mut [u8], random: &mut SplitMix64) {
+fn integers<const N: usize>(bytes: &mut [u8], random: &mut SplitMix64, end: u64) {
     for chunk in bytes.chunks_exact_mut(N) {
         chunk.fill(0);
-        chunk[0] = (random.next_u64() % 4) as u8;
+        chunk[0] = (random.next_u64() % end) as u8;
     }
 }
 

@@ -11,7 +11,8 @@ the same, bit for bit; peaks are predicted, then measured in
 ONNX Runtime; every plan is replayed by an independent checker.
 
 - Models: `optimize`, `inspect`, `verify`, `sweep`, `max_batch`; many at once: `sweep_many`.
-- A file that was written earlier: `session`; what it requests of a GPU: `record_requests`.
+- What exporters write, a folder of models: `optimize_folder`.
+- A file that was written earlier: `session`, `session_options`; what it requests of a GPU: `record_requests`.
 - Graphs, for research: `Problem` and `solve`; buffers in one block: `place`.
 - Everything that goes wrong is a `RematError`.
 
@@ -22,6 +23,7 @@ models in nanoseconds, of graphs in the unit of the graph.
 """
 
 from . import _environment as _environment
+from ._components import Component, Components, optimize_folder
 from ._counts import SessionMemory
 from ._many import Job, Jobs, sweep_many
 from ._models import inspect, max_batch, sweep, verify
@@ -32,7 +34,7 @@ from ._plan import Plan
 from ._problem import Problem, solve
 from ._progress import Progress
 from ._report import Report
-from ._session import arena_library, record_requests, session
+from ._session import arena_library, record_requests, session, session_options
 from .errors import (
     InfeasibleError,
     InternalError,
@@ -44,6 +46,8 @@ from .errors import (
 )
 
 __all__ = [
+    "Component",
+    "Components",
     "InfeasibleError",
     "InternalError",
     "Job",
@@ -65,9 +69,11 @@ __all__ = [
     "inspect",
     "max_batch",
     "optimize",
+    "optimize_folder",
     "place",
     "record_requests",
     "session",
+    "session_options",
     "solve",
     "sweep",
     "sweep_many",

@@ -9,6 +9,7 @@ import tempfile
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
+from . import _process
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,3 +85,24 @@ def json_file(value: Any, path: pathlib.Path) -> pathlib.Path:
     """An object as a file."""
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
+
+
+def models_of(folder: pathlib.Path) -> list[str]:
+    """The models of a folder: their paths in it, with `/`."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.onnx"))
+
+def only_model(path: pathlib.Path) -> pathlib.Path:
+    """The model of a folder that has one; a file is itself.
+
+    Raises:
+        UsageError: There is none, there are several, or the folder is a loadable form.
+    """
+    if not path.is_dir():
+        return path
+    if (path / _process.MANIFEST).exists():
+        raise UsageError(f"`{path}` is a loadable form, of which only `remat_opt.session` takes the right model")
+    names = models_of(path)
+    if len(names) != 1:
+        told = f"has {len(names)} models ({', '.join(names)})" if names else "has no model"
+        raise UsageError(f"`{path}` {told}, and options are for one: name a file, or make a session for each")
+    return path / names[0]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _counts, _cuda, _native, _process
 from ._command import Size
-from ._files import Folder
+from ._files import Folder, only_model
 from .errors import ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -99,15 +99,37 @@ def session(
             options.add_session_config_entry("remat.weights.resident", chosen.resident)
         model, proved = chosen.model, chosen.portable
     plan = model.with_name(f"{model.name}.arena")
-    obeyed = None
     if plan.exists() and _cuda.is_plan(plan):
         _refuse_on_cuda(memory, batch, share)
         return _on_cuda(model, plan, options, providers, keywords)
-    if plan.exists():
-        obeyed = _obey(options, plan, model.with_name(_LIBRARY), memory, share)
-    else:
-        _page(options, model, model.with_name(_LIBRARY))
+    obeyed = _follow(options, model, memory, share)
     return _inference(model, options, providers, keywords, obeyed, memory, batch, share, proved)
+
+
+def session_options(
+    path: str | os.PathLike[str], sess_options: onnxruntime.SessionOptions | None = None
+) -> onnxruntime.SessionOptions:
+    """Options with which a session of ONNX Runtime that others make obeys the plan of memory beside a model, as `session`
+    does: `ORTModel.from_pretrained(folder, session_options=remat_opt.session_options(folder))`. They are for one session of
+    that model, and for no other model.
+
+    Args:
+        path: The model, or a folder that has one, below it as well.
+        sess_options: Options of yours; what the plan needs is set in them.
+
+    Raises:
+        UsageError: The folder has no model or several, or is a loadable form; or the plan is for the CUDA provider, which
+            needs more than options: take `session`.
+        ModelError: What lies beside the model is no plan of memory.
+        OSError: A plan of memory on another system than Linux.
+    """
+    options = sess_options if sess_options is not None else _onnxruntime().SessionOptions()
+    model = only_model(pathlib.Path(os.path.abspath(path)))
+    plan = model.with_name(f"{model.name}.arena")
+    if plan.exists() and _cuda.is_plan(plan):
+        raise UsageError(f"`{plan}` is for `{_cuda.PROVIDER}`, which needs more than options: take `remat_opt.session`")
+    _follow(options, model, None, False)
+    return options
 
 
 def record_requests(
@@ -292,6 +314,17 @@ def _inference(
         threads=options.intra_op_num_threads,
     )
     return Session(path, options, providers, keywords, counts, limit)
+
+
+def _follow(
+    options: onnxruntime.SessionOptions, model: pathlib.Path, memory: Size | None, share: bool | str | os.PathLike[str]
+) -> tuple[_native.ArenaPlans, _counts.Counts | None] | None:
+    """Sets what sessions need that follow the plan of memory beside a model, if there is one."""
+    plan, library = model.with_name(f"{model.name}.arena"), model.with_name(_LIBRARY)
+    if plan.exists():
+        return _obey(options, plan, library, memory, share)
+    _page(options, model, library)
+    return None
 
 
 def _obey(

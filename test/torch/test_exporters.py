@@ -1,0 +1,136 @@
+"""Folders as exporters write them, planned by the commands of exporters: the same outputs, bit for bit.
+
+Optimum and Olive need other versions of packages than the other tests: they run in processes of their own, whose packages
+are those of `third_party/exporters`.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+import remat_opt
+from need import NIGHTLY, require
+
+HERE = pathlib.Path(__file__).resolve().parent
+PACKAGES = HERE.parents[1] / "third_party" / "exporters"
+COMMAND = HERE.parents[1] / "tools" / "python" / "optimum"
+"""The package that makes the command known."""
+SEARCH = ("--step_limit", "1000", "--time_limit", "10min")
+"""The same plans on every machine."""
+
+require("torch", (PACKAGES / "optimum").is_dir(), "third_party/exporters is not there: nothing was exported by Optimum")
+
+
+def run(*line, status=0, first=()):
+    """What a program prints whose packages are those of exporters, behind those of other folders."""
+    ours = pathlib.Path(remat_opt.__file__).parents[1]
+    paths = os.pathsep.join(map(str, [*first, PACKAGES, COMMAND, ours]))
+    # Nothing is asked of a network, and nothing told to one.
+    quiet = {"HF_HUB_OFFLINE": "1", "CI": "true", "OLIVE_DISABLE_TELEMETRY": "1"}
+    done = subprocess.run(
+        [sys.executable, *map(str, line)],
+        env=os.environ | quiet | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    return done.stdout if status == 0 else done.stderr
+
+
+def remat(*arguments, **keywords):
+    return run("-m", "optimum.commands.optimum_cli", "onnxruntime", "remat", *arguments, **keywords)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """Models with random weights, a folder each."""
+    folder = tmp_path_factory.mktemp("exported")
+    run(HERE / "exporters_lab.py", "export", folder, *(["bert", "vit", "whisper", "diffusion"] if NIGHTLY else ["bert", "vit", "whisper"]))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "models"),
+    [
+        ("bert", ["model"]),
+        pytest.param("vit", ["model"], marks=pytest.mark.skipif(not NIGHTLY, reason="every night: BERT is the same path")),
+        ("whisper", ["decoder_model", "encoder_model"]),
+    ],
+)
+def test_a_planned_folder_gives_the_outputs_of_the_original_and_its_plans_are_followed(exported, tmp_path, name, models):
+    source, target = exported / name, tmp_path / "small"
+    said = remat("--onnx_model", source, "-o", target, *SEARCH)
+    rows = [line for line in said.splitlines() if line.startswith(tuple(f"{one}.onnx" for one in models))]
+    assert len(rows) == len(models)
+    assert all(" -> " in row and row.endswith("bit-identical") for row in rows), said
+    assert "planned at batch_size=1" in said
+    copied = {path.name for path in source.iterdir() if path.suffix != ".onnx"}
+    plans = {f"{one}.onnx{end}" for one in models for end in ("", ".arena")}
+    assert {path.name for path in target.iterdir()} == copied | plans | {"libremat_arena.so"}
+    before, after = (json.loads(run(HERE / "exporters_lab.py", "run", at, name).splitlines()[-1]) for at in (source, target))
+    assert before["digests"] == after["digests"]
+    assert len(after["followed"]) == len(models) and min(after["followed"]) >= 2
+    assert before["followed"] == []
+
+
+@pytest.mark.skipif(not NIGHTLY, reason="every night: Whisper has several models, too")
+def test_the_parts_of_a_pipeline_are_planned_in_their_folders(exported, tmp_path):
+    source, target = exported / "diffusion", tmp_path / "small"
+    said = remat("--onnx_model", source, "-o", target, *SEARCH, "--no_arena_plan")
+    parts = ("text_encoder", "unet", "vae_decoder", "vae_encoder")
+    assert [line.split()[0] for line in said.splitlines()[1:5]] == [f"{part}/model.onnx" for part in parts]
+    assert "latent_height=16" in said and "sequence_length=16" in said
+    assert (target / "model_index.json").read_bytes() == (source / "model_index.json").read_bytes()
+    before, after = (
+        json.loads(run(HERE / "exporters_lab.py", "run", at, "diffusion").splitlines()[-1]) for at in (source, target)
+    )
+    assert before["digests"] == after["digests"]
+
+
+EXPORT = """
+import pathlib, sys
+import exporters_lab
+from optimum.exporters.onnx import onnx_export_from_model
+model, task = exporters_lab.bert()
+onnx_export_from_model(model.eval(), pathlib.Path(sys.argv[1]), task=task, do_validation=False, remat=True)
+"""
+
+
+def test_the_patch_makes_the_exporter_plan_what_it_wrote(tmp_path):
+    shutil.copytree(PACKAGES / "optimum", tmp_path / "optimum")
+    patch = HERE.parents[1] / "examples" / "optimum-onnx.patch"
+    subprocess.run(["git", "apply", patch], cwd=tmp_path, check=True)
+    run("-c", EXPORT, tmp_path / "bert", first=[tmp_path, HERE])
+    assert {path.name for path in (tmp_path / "bert").iterdir()} >= {"config.json", "model.onnx", "model.onnx.arena"}
+
+
+def test_what_is_wrong_with_a_folder_is_said_and_nothing_is_left(exported, tmp_path):
+    source = exported / "bert"
+    assert "lies inside" in remat("--onnx_model", source, "-o", source / "small", status=1)
+    (tmp_path / "empty").mkdir()
+    assert "has no model" in remat("--onnx_model", tmp_path / "empty", "-o", tmp_path / "small", status=1)
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "model.onnx").write_bytes((source / "model.onnx").read_bytes())
+    assert "--dim sequence_length=N" in remat("--onnx_model", bare, "-o", tmp_path / "small", status=1)
+    assert not (tmp_path / "small").exists()
+
+
+def test_options_are_for_one_model(exported):
+    with pytest.raises(remat_opt.UsageError, match="has 2 models"):
+        remat_opt.session_options(exported / "whisper")
+
+
+def test_a_workflow_of_olive_quantizes_then_plans(exported, tmp_path):
+    require("torch", (PACKAGES / "olive").is_dir(), "olive-ai is not in third_party/exporters: no workflow was run")
+    found = json.loads(run(HERE / "olive_lab.py", exported / "vit" / "model.onnx", tmp_path / "olive").splitlines()[-1])
+    assert found["is_quantized"]
+    assert found["same"]
+    assert "model.onnx.arena" in found["files"]
+    assert all(value > 0 for value in found["metrics"])
+    assert len(found["metrics"]) == 2
