@@ -58,5 +58,7 @@ def test_the_version_of_the_release_is_that_of_the_crates():
     version = workspace["package"]["version"]
     stated = [one["version"] for one in workspace["dependencies"].values() if isinstance(one, dict) and "path" in one and "version" in one]
     assert stated and set(stated) == {version}
+    optimum = tomllib.loads((ROOT / "tools" / "python" / "optimum" / "pyproject.toml").read_text())["project"]
+    assert optimum["version"] == version
     # The step that holds the tag against it looks for this line.
     assert f'version = "{version}"' in (ROOT / "Cargo.toml").read_text().splitlines()
