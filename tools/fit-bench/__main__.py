@@ -24,6 +24,7 @@ def main():
     parser.add_argument("--adapters", action="append", default=[], metavar="DIR", help="a folder of further adapters")
     parser.add_argument("--time-limit", type=float, default=10.0, metavar="SECONDS", help="of a search for one model [10]")
     parser.add_argument("--rounds", type=int, default=10, help="of runs that are measured [10]")
+    parser.add_argument("--malloc", choices=["mapped", "stock"], default="mapped", help="the heap of what is measured [mapped]")
     parser.add_argument("-o", "--output", type=pathlib.Path, metavar="RESULTS", help="where to write the results, as JSON")
     parser.add_argument("--page", type=pathlib.Path, help="where to write them as a page")
     parser.add_argument("--from", dest="source", type=pathlib.Path, metavar="RESULTS", help="run nothing: results of earlier")
@@ -59,7 +60,7 @@ def measured(asked):
         raise RuntimeError("resident memory is measured on Linux only")
     chosen = [case for case in cases.CASES if asked.task is None or case.task in asked.task]
     chosen = [case for case in chosen if asked.case is None or case.name in asked.case]
-    run = suite.Suite(found, asked.adapters, asked.time_limit, asked.rounds, say)
+    run = suite.Suite(found, asked.adapters, asked.time_limit, asked.rounds, asked.malloc, say)
     systems = [name for name in found if asked.system is None or name in asked.system]
     for name in systems:
         if name in run.skipped:

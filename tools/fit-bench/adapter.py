@@ -22,6 +22,9 @@ class Adapter:
     """What it can be asked: `{(task, kind): {setting: options}}`, with a task and a kind of `cases.py`. Each setting is a
     row; its options are any JSON, and are what the methods get."""
 
+    time_limit = 10.0
+    """Seconds that a search may take for one model; set before any method is called."""
+
     def why_not(self):
         """Why the system cannot run here; `None` where it can."""
         for name in self.needs:

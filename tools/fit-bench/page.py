@@ -20,6 +20,7 @@ def page(results):
     machine = results["machine"]
     memory = f"{machine['memory_bytes'] / 2**30:.0f} GiB"
     where = f"{machine['processor']}, {machine['cores']} cores, {memory}, {machine['system']}, one thread"
+    where += f"; {results['rounds']} rounds, {results['time_limit_seconds']:g} s to search, malloc {results['malloc']}"
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
     parts = [f"<h1>Memory of models: a scoreboard</h1><p>{_text(where)}.<br>{_text(versions)}</p>", _legend()]
     for task, rows in itertools.groupby(results["rows"], key=lambda row: row["task"]):

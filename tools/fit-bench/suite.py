@@ -27,14 +27,15 @@ class Suite:
         folders: Folders of further adapters, for the processes.
         time_limit: Seconds that a system that searches may take for one model.
         rounds: Rounds of runs that are measured.
+        malloc: `"mapped"` (see `MAPPED`), or `"stock"`.
         say: Called with each row as soon as it is there.
     """
 
-    def __init__(self, adapters, folders=(), time_limit=10.0, rounds=10, say=lambda row: None):
+    def __init__(self, adapters, folders=(), time_limit=10.0, rounds=10, malloc="mapped", say=lambda row: None):
         self.skipped = {name: why for name, one in adapters.items() if (why := one.why_not()) is not None}
         self.adapters = adapters
         self.common = {"folders": [str(pathlib.Path(folder).resolve()) for folder in folders], "time_limit": time_limit}
-        self.rounds = rounds
+        self.rounds, self.malloc = rounds, malloc
         self.say = say
 
     def results(self, chosen, systems):
@@ -51,6 +52,7 @@ class Suite:
             "versions": {"python": platform.python_version()} | {name: one for name, one in sorted(versions.items()) if one},
             "time_limit_seconds": self.common["time_limit"],
             "rounds": self.rounds,
+            "malloc": self.malloc,
             "threads": 1,
             "skipped": [{"system": name, "reason": why} for name, why in self.skipped.items() if name in systems],
             "rows": rows,
@@ -136,7 +138,7 @@ class _Measured:
         case = [self.case.task, self.case.kind, self.case.name]
         order = {"do": what, "case": case, "model": str(self.model), **self.suite.common, **order}
         command = [sys.executable, str(pathlib.Path(__file__).with_name("measure.py")), json.dumps(order)]
-        is_mapped = what == "memory" and self.case.task != "whole process"
+        is_mapped = self.suite.malloc == "mapped" and what == "memory" and self.case.task != "whole process"
         env = {**os.environ, "OMP_NUM_THREADS": "1"} | ({"GLIBC_TUNABLES": MAPPED} if is_mapped else {})
         try:
             done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=LONGEST)

@@ -36,7 +36,6 @@ def _tasks():
 class RematOpt(Adapter):
     needs = ("remat-opt", "onnxruntime")
     asked = dict(_tasks())
-    time_limit = 10.0
 
     def prepare(self, case, options, model, folder):
         import remat_opt

@@ -10,7 +10,7 @@ class TorchCheckpoint(Adapter):
     def step(self, model, options):
         import functools
 
-        import models
+        import models  # It built the model, and knows its blocks.
         from torch.utils.checkpoint import checkpoint
 
         for unit in models.units(model):
