@@ -99,10 +99,9 @@ class _Measured:
             else:
                 self.measure(row, order | {"prepared": made["prepared"], "outputs": str(work / "outputs.npz")})
         except RuntimeError as error:
-            row |= {"status": "failed", "reason": str(error)}
-        if row["prepare_seconds"] is not None:
-            row["prepare_seconds"] = round(row["prepare_seconds"], 3)
-        return row
+            row |= {"status": "failed", "reason": str(error), "measured_bytes": None, "share": None, "time_ratio": None}
+        digits = {"share": 4, "time_ratio": 3, "prepare_seconds": 3}
+        return row | {name: round(row[name], figures) for name, figures in digits.items() if row[name] is not None}
 
     def measure(self, row, order):
         found = self.ask("memory", order)
@@ -116,7 +115,7 @@ class _Measured:
         if found["bits"] != first["bits"]:
             row |= {"status": "wrong", "reason": difference(first["outputs"], order["outputs"], len(found["bits"]))}
         beside = {"reference": [first["system"], first["setting"]], "reference_prepared": first["prepared"]}
-        row["time_ratio"] = round(self.ask("times", order | beside)["time_ratio"], 3)
+        row |= self.ask("times", order | beside)
 
     def judge(self, row, buffers, offsets):
         """Offsets, by painting: the height counts, and buffers that meet must lie apart."""
