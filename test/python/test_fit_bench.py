@@ -160,7 +160,7 @@ def test_every_adapter_keeps_the_interface(name):
     assert one.why_not() is None or isinstance(one.why_not(), str)
     for (_, kind_of_task), settings in one.asked.items():
         assert settings and json.loads(json.dumps(settings)) == settings
-        own = [method for method in (METHODS[kind_of_task], "prepare") if getattr(kind, method) is not getattr(adapter.Adapter, method)]
+        own = [method for method in (METHODS[kind_of_task], "prepare") if method in vars(kind)]
         assert own, f"{name} does nothing for {kind_of_task}"
     for method in (*METHODS.values(), "prepare", "predicted_bytes"):
         ours, base = (inspect.signature(getattr(owner, method)).parameters for owner in (kind, adapter.Adapter))

@@ -98,7 +98,8 @@ def prepare(order):
     job = Job(order, order["system"], order["setting"])
     start = time.perf_counter()
     if job.case.kind == "onnx":
-        return {"prepared": job.adapter.prepare(job.case, job.options, job.model, job.folder), "seconds": time.perf_counter() - start}
+        prepared = job.adapter.prepare(job.case, job.options, job.model, job.folder)
+        return {"prepared": prepared, "seconds": time.perf_counter() - start}
     if job.case.kind == "torch":
         return {"prepared": {}, "seconds": None}
     buffers = cases.buffers(job.case)

@@ -6,7 +6,8 @@ import itertools
 from cases import KINDS, TASKS
 
 _STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:66em;padding:0 1em;color:#1c2430;background:#fff}
-table{border-collapse:collapse;margin:1em 0;font-size:13px;width:100%}td,th{padding:.25em .6em;text-align:left;border-bottom:1px solid #d9dee5}
+table{border-collapse:collapse;margin:1em 0;font-size:13px;width:100%}
+td,th{padding:.25em .6em;text-align:left;border-bottom:1px solid #d9dee5}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}tr.no td{color:#6b7480}svg{max-width:100%;height:auto}
 text{font:12px system-ui,sans-serif;fill:#1c2430}.case{font-weight:600}.bar{fill:#3b7dd8}.wrong{fill:#c3c9d1}
 .mark{stroke:#d8453b;stroke-width:2}.one{stroke:#8a93a0;stroke-dasharray:3 3}"""
@@ -57,7 +58,8 @@ def _chart(task, rows):
                 continue
             look = "bar" if row["rank"] else "wrong"
             long = min(row["share"], _MOST) * scale
-            lines.append(f'<rect class="{look}" x="{_NAMES}" y="{y + 3}" width="{long:.1f}" height="{_LINE - 5}"/>')
+            size = f'width="{long:.1f}" height="{_LINE - 5}"'
+            lines.append(f'<rect class="{look}" x="{_NAMES}" y="{y + 3}" {size}/>')
             lines.append(f'<text x="{_NAMES + long + 6:.1f}" y="{y + 13}">{row["share"]:.0%}</text>')
             if row["predicted_bytes"] is not None:
                 x = _NAMES + min(row["predicted_bytes"] / row["measured_bytes"] * row["share"], _MOST) * scale
