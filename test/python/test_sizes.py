@@ -87,7 +87,18 @@ def loops(path):
     return b.save(path), {"n": 128}, [{"n": n} for n in (1, 127, 129, 200)]
 
 
-MODELS = [products, texts, images, loops]
+def caches(path):
+    """Rows behind those of a cache, which is the first input and may be empty, as before the first token of a text."""
+    b = Builder([("cache", FLOAT, ["past", 64]), ("x", FLOAT, ["n", 64])], [("y", FLOAT, ["all", 17])])
+    h = b.op("Concat", ["cache", "x"], "rows", axis=0)
+    h = b.op("Tanh", [b.op("MatMul", [h, b.weight("w0", 64, 1027)], "a")], "b")
+    h = b.op("Sigmoid", [b.op("MatMul", [h, b.weight("w1", 1027, 515)], "c")], "d")
+    b.op("Gemm", [h, b.weight("w2", 515, 17), b.weight("bias", 17)], "y")
+    sizes = [(0, 1), (0, 40), (1, 255), (200, 1)]
+    return b.save(path), {"past": 56, "n": 200}, [{"past": past, "n": n} for past, n in sizes]
+
+
+MODELS = [products, texts, images, loops, caches]
 
 
 def feed(model, dims):

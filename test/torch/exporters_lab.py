@@ -17,6 +17,13 @@ def bert():
     return BertModel(config), "feature-extraction"
 
 
+def gpt2():
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(100, 256, 32, 2, 2, bos_token_id=1, eos_token_id=2)
+    return GPT2LMHeadModel(config), "text-generation-with-past"
+
+
 def vit():
     from transformers import ViTConfig, ViTForImageClassification
 
@@ -59,7 +66,7 @@ def diffusion():
 def export(folder, names):
     from optimum.exporters.onnx import onnx_export_from_model
 
-    for make in (one for one in (bert, vit, whisper, diffusion) if one.__name__ in names):
+    for make in (one for one in (bert, gpt2, vit, whisper, diffusion) if one.__name__ in names):
         torch.manual_seed(0)
         model, task = make()
         if isinstance(model, torch.nn.Module):
@@ -89,6 +96,11 @@ def run(folder, name):
             kinds = torch.randint(2, (batch, length))
             given = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "token_type_ids": kinds}
             found.append(model(**given).last_hidden_state)
+    elif name == "gpt2":
+        model = ort.ORTModelForCausalLM.from_pretrained(folder, session_options=remat_opt.session_options(folder))
+        prompt = torch.randint(3, 100, (2, 40))
+        found = [model(input_ids=prompt, attention_mask=torch.ones_like(prompt)).logits]
+        found.append(model.generate(prompt, max_new_tokens=4, do_sample=False, eos_token_id=None, pad_token_id=0))
     elif name == "vit":
         model = ort.ORTModelForImageClassification.from_pretrained(
             folder, session_options=remat_opt.session_options(folder)

@@ -42,6 +42,16 @@ pub(crate) fn byte_zero() -> AttributeProto {
     })
 }
 
+/// The attribute that makes a constant of one floating-point zero.
+pub(crate) fn float_zero() -> AttributeProto {
+    tensor(TensorProto {
+        dims: vec![1],
+        data_type: tensor_proto::DataType::FLOAT as i32,
+        float_data: vec![0.0],
+        ..TensorProto::default()
+    })
+}
+
 /// The attribute `value`.
 pub(crate) fn tensor(value: TensorProto) -> AttributeProto {
     AttributeProto {

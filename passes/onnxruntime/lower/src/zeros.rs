@@ -1,14 +1,15 @@
 //! Zeros of which a runtime learns only when it runs.
 //!
-//! `ArgMax` over one element is zero, whatever the element is, NaN included; no optimizer knows. A `Reshape` to zeros keeps every
-//! dimension of its operand, copies nothing, and has a result of unknown shape.
+//! `ArgMax` over one element is zero, whatever the element is, NaN included; no optimizer knows. The element is that of a graph input, and where
+//! the input may be empty, a constant after what it has. A `Reshape` to zeros keeps every dimension of its operand, copies nothing, and has a
+//! result of unknown shape.
 
 use std::collections::BTreeMap;
 
-use remat_ir::{ElementType, ValueType};
+use remat_ir::{Dim, ElementType, ValueType};
 use remat_onnx::proto::{GraphProto, NodeProto, tensor_proto};
 
-use crate::build::{constant, int, ints, node};
+use crate::build::{constant, float_zero, int, ints, node};
 use crate::names::Names;
 
 /// The first opset in which Reshape takes its shape from an operand and Add broadcasts as it does today.
@@ -30,6 +31,8 @@ pub(crate) struct Zeros {
     anchor: String,
     rank: usize,
     element: ElementType,
+    /// Whether it may have no element, at some size of a dimension that the model leaves open.
+    may_be_empty: bool,
     opset: i64,
     made: BTreeMap<usize, String>,
     nodes: Vec<NodeProto>,
@@ -57,14 +60,17 @@ impl Zeros {
                 return None;
             };
             let serves = is_number(*element) && ty.bytes() != Ok(Some(0));
-            serves.then_some((name, dims.len(), *element))
+            let may_be_empty = dims.iter().any(|dim| !matches!(dim, Dim::Known(_)));
+            serves.then_some((name, dims.len(), *element, may_be_empty))
         });
-        // Numbers that need no cast first.
-        let (name, rank, element) = candidates.min_by_key(|&(_, _, element)| element != ElementType::Float32)?;
+        // Those that always have an element first, then numbers that need no cast.
+        let (name, rank, element, may_be_empty) =
+            candidates.min_by_key(|&(_, _, element, may_be_empty)| (may_be_empty, element != ElementType::Float32))?;
         Some(Self {
             anchor: name.to_owned(),
             rank,
             element,
+            may_be_empty,
             opset,
             made: BTreeMap::new(),
             nodes: Vec::new(),
@@ -112,17 +118,38 @@ impl Zeros {
             self.nodes.push(node("Cast", &[&value], &name, vec![to]));
             value = name;
         }
-        let (length, vector, zero) = (
-            names.fresh("remat_one"),
-            names.fresh("remat_vector"),
-            names.fresh("remat_zero"),
-        );
-        self.nodes.push(constant(&[1], &length));
+        let vector = names.fresh("remat_vector");
+        let (length, known) = if self.may_be_empty {
+            ("remat_length", -1)
+        } else {
+            ("remat_one", 1)
+        };
+        let length = names.fresh(length);
+        self.nodes.push(constant(&[known], &length));
         self.nodes
             .push(node("Reshape", &[&value, &length], &vector, Vec::new()));
+        value = if self.may_be_empty {
+            self.first_or_constant(&vector, names)
+        } else {
+            vector
+        };
+        let zero = names.fresh("remat_zero");
         let first = vec![int("axis", 0), int("keepdims", 1)];
-        self.nodes.push(node("ArgMax", &[&vector], &zero, first));
+        self.nodes.push(node("ArgMax", &[&value], &zero, first));
         zero
+    }
+
+    /// A vector of the one element of a vector, of a constant where it has none.
+    fn first_or_constant(&mut self, vector: &str, names: &mut Names) -> String {
+        let (number, both) = (names.fresh("remat_constant"), names.fresh("remat_elements"));
+        let (place, first) = (names.fresh("remat_first"), names.fresh("remat_taken"));
+        self.nodes.push(node("Constant", &[], &number, vec![float_zero()]));
+        self.nodes
+            .push(node("Concat", &[vector, &number], &both, vec![int("axis", 0)]));
+        self.nodes.push(constant(&[0], &place));
+        self.nodes
+            .push(node("Gather", &[&both, &place], &first, vec![int("axis", 0)]));
+        first
     }
 
     /// The vectors that were made, each with its length.

@@ -49,8 +49,8 @@ class Component:
 
     @property
     def changed(self) -> bool:
-        """Whether another model was written."""
-        return self.result is not None and self.result.changed
+        """Whether another model was written, which takes less memory."""
+        return self.result is not None and _gains(self.result)
 
     @property
     def memory(self) -> tuple[int, int] | None:
@@ -60,7 +60,19 @@ class Component:
         if not self.changed:
             before = self.result.report["memory"]["before_bytes"]
             return before, before
-        return tuple(self.result.report["memory"][key] for key in ("before_bytes", "after_bytes"))  # type: ignore[return-value]
+        return _memory(self.result)
+
+
+def _memory(result: Result) -> tuple[int, int]:
+    """Bytes of runs before and after."""
+    memory = result.report["memory"]
+    return memory["before_bytes"], memory["after_bytes"]
+
+
+def _gains(result: Result) -> bool:
+    """Whether the model that was written takes less memory than the original: of small ones it may not, measured."""
+    before, after = _memory(result)
+    return result.changed and after < before
 
 
 class Components(list[Component]):
@@ -111,14 +123,16 @@ def optimize_folder(
     Args:
         folder: A folder with `.onnx` files, below it as well.
         output: The folder to write; it is there afterwards or not at all.
-        dims: Values of open dimensions to plan at. What is not given is 1 for `batch_size`, else what the
+        dims: Values of open dimensions to plan at. What is not given is 1 for `batch_size` and for the tokens that a
+            cache keeps (`past_sequence_length`), the sum for `past_sequence_length + sequence_length`, else what the
             configurations in the folder say (`max_position_embeddings`, `image_size`, `sample_size`, ...), at most 512
-            for lengths of texts. They stay free, unless `fix_dims` names them.
+            for lengths of texts, the tokens of the cache among them. They stay free, unless `fix_dims` names them.
         started: Called with the name of each model before it is planned.
         keywords: Further arguments of `optimize`, the same for all.
 
     Returns:
-        The components. A model that cannot be planned is copied, and its `error` says why.
+        The components. A model that cannot be planned is copied, and its `error` says why; so is one where nothing
+        takes less memory.
 
     Raises:
         UsageError: There is no model in the folder, the output is there already or lies inside of it, a model leaves a
@@ -156,12 +170,22 @@ def _planned(source: pathlib.Path, target: pathlib.Path, name: str, dims: dict[s
         result = optimize(source / name, output=target / name, dims=dims, **keywords)
     except (ModelError, LimitError) as failed:
         result, error = None, failed
-    if result is None or not result.changed:
+    if result is None or not _gains(result):
+        _remove(target / name)
         for file in (source / name).name, *_external_files(source / name):
             place = (target / name).parent / file
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile((source / name).parent / file, place)
     return Component(name, dims, result, error)
+
+
+def _remove(path: pathlib.Path) -> None:
+    """Removes what was written of a model, its weights and its plan among it, and the library that no plan needs."""
+    if path.exists():
+        for file in (*_external_files(path), path.name, f"{path.name}.arena"):
+            (path.parent / file).unlink(missing_ok=True)
+    if not any(path.parent.glob("*.arena")):
+        (path.parent / "libremat_arena.so").unlink(missing_ok=True)
 
 
 def sizes_at(source: pathlib.Path, name: str, given: Mapping[str, int]) -> dict[str, int]:
@@ -171,13 +195,22 @@ def sizes_at(source: pathlib.Path, name: str, given: Mapping[str, int]) -> dict[
     graph = onnx.load(str(source / name), load_external_data=False).graph
     fixed = {one.name for one in graph.initializer}
     dims = [dim for one in graph.input if one.name not in fixed for dim in one.type.tensor_type.shape.dim]
-    found = {}
-    for dim in dict.fromkeys(dim.dim_param for dim in dims if dim.dim_param):
-        size = given.get(dim, 1 if dim == "batch_size" else _configured(source, name, dim))
+    names = dict.fromkeys(dim.dim_param for dim in dims if dim.dim_param)
+
+    def size_of(dim: str) -> int:
+        if dim in given:
+            return given[dim]
+        if " + " in dim:
+            return sum(map(size_of, dim.split(" + ")))
+        if dim == "batch_size" or dim.startswith("past_"):
+            return 1
+        size = _configured(source, name, dim)
         if size is None:
             raise UsageError(f"`{name}` leaves `{dim}` open, and no configuration says its size: give `--dim {dim}=N`")
-        found[dim] = size
-    return found
+        # The model has places for both, the tokens of its cache and those that are new.
+        return max(1, size - size_of(f"past_{dim}")) if f"past_{dim}" in names else size
+
+    return {dim: size_of(dim) for dim in names}
 
 
 def _configured(source: pathlib.Path, name: str, dim: str) -> int | None:
