@@ -42,6 +42,7 @@ impl Held {
                         of,
                         ranges,
                         spare: *spare,
+                        is_sum: false,
                     }
                     .to_string(),
                     None => format!("all of {of}"),

@@ -30,7 +30,7 @@ pub fn apply(graph: &Graph, tiling: &Tiling, exactness: Exactness) -> Result<Gra
     let courses = courses.collect::<Result<Vec<Course>, FissionError>>()?;
     let courses: Vec<&Course> = courses.iter().collect();
     let tiled = write(&layout, &courses)?.0;
-    if exactness != Exactness::Any
+    if exactness != Exactness::Close
         && let Some(op) = Forms::of(graph).differing(&tiled)
     {
         return Err(FissionError::OtherForm(tiled.ops[op].name.clone()));

@@ -203,6 +203,7 @@ impl<'g> Writer<'g> {
                 of,
                 ranges,
                 spare: None,
+                is_sum: false,
             };
         };
         let mut part = base.clone();

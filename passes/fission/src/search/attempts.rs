@@ -65,7 +65,7 @@ impl<'a> Search<'a> {
         Self {
             graph,
             options,
-            forms: (options.exactness != Exactness::Any).then(|| Forms::of(graph)),
+            forms: (options.exactness != Exactness::Close).then(|| Forms::of(graph)),
             axes: axes(graph, options),
             costs: Costs::new(options.device, options.bodies),
             front: Front::default(),

@@ -80,7 +80,7 @@ impl Window {
 
     /// The fused chain whole.
     pub(super) fn whole(&self, costs: &mut Costs<'_>) -> Option<Taken> {
-        self.taken(&Layout::of(&self.graph).ok()?, None, Exactness::Any, costs)
+        self.taken(&Layout::of(&self.graph).ok()?, None, Exactness::Close, costs)
     }
 
     /// The fused chain in tiles as `span` says; its ends do not count.

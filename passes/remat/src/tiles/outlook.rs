@@ -73,7 +73,7 @@ fn exactness(fission: &FissionRequest, device: &Device) -> Exactness {
     if device.cpu_kernels {
         fission.exactness
     } else {
-        Exactness::Any
+        Exactness::Close
     }
 }
 

@@ -114,7 +114,7 @@ fn time(report: &Report) -> String {
 fn outputs(report: &Report) -> String {
     let said = match report.outputs {
         OutputsCompared::BitIdentical => "bit-identical",
-        OutputsCompared::RoundingMayDiffer => "not compared: sums may be rounded otherwise (`--fission any`)",
+        OutputsCompared::RoundingMayDiffer => "not compared: sums may be rounded otherwise (`--fission close`)",
         OutputsCompared::NotCompared if report.in_runtime.is_some() => "not compared: the models were not run",
         OutputsCompared::NotCompared => "not compared: nothing was run, the checker replayed the plan",
     };
