@@ -40,6 +40,8 @@ fn residual(is_skip_first: bool, has_bias: bool) -> Residual {
 
 fn again(first: &str, before: &str) -> Tiling {
     Tiling {
+        streamed: Vec::new(),
+        moved: Vec::new(),
         again: vec![Again {
             first: first.to_owned(),
             last: first.to_owned(),
@@ -51,6 +53,8 @@ fn again(first: &str, before: &str) -> Tiling {
 
 fn rows(first: &str, last: &str) -> Tiling {
     Tiling {
+        streamed: Vec::new(),
+        moved: Vec::new(),
         again: Vec::new(),
         fused_chains: vec![FusedChain {
             first: first.to_owned(),

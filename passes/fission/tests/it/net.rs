@@ -195,6 +195,8 @@ impl Net {
             within: None,
         };
         self.check(&Tiling {
+            streamed: Vec::new(),
+            moved: Vec::new(),
             again: Vec::new(),
             fused_chains: vec![fused_chain],
         })

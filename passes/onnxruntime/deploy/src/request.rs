@@ -171,15 +171,13 @@ impl DeployRequest<'_> {
     pub(crate) fn exact_threads(&self) -> usize {
         match self.fission.map(|fission| fission.exactness) {
             Some(Exactness::Exact { threads }) => threads as usize,
-            Some(Exactness::Close) | None => 1,
+            Some(Exactness::WholeSums | Exactness::Close) | None => 1,
         }
     }
 
     /// What must hold of the outputs of a file.
     pub(crate) fn outputs(&self, strategy: Strategy) -> Outputs {
-        let may_round = self
-            .fission
-            .is_some_and(|fission| fission.exactness == Exactness::Close);
+        let may_round = self.fission.is_some_and(|fission| !fission.exactness.is_exact());
         if may_round && strategy.recipe().tiles {
             Outputs::MayRoundOtherwise
         } else {
