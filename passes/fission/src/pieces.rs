@@ -219,8 +219,9 @@ impl<'g> Writer<'g> {
         };
         let mut part = base.clone();
         for (axis, (own, rows)) in part.ranges.iter_mut().zip(ranges).enumerate() {
-            // An axis with rows that are not right is not cut.
-            if base.spare.is_none_or(|spare| spare.axis != axis) {
+            // An axis with rows that are not right is not cut; of what was summed up only images and channels are left.
+            let is_left = !base.is_sum || axis < 2;
+            if is_left && base.spare.is_none_or(|spare| spare.axis != axis) {
                 *own = own.start + rows.start..own.start + rows.end;
             }
         }

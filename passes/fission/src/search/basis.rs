@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use remat_ir::{Graph, OpId, Storage, StorageClass, StorageId, TensorId};
-use rustc_hash::FxHashMap;
+use remat_ir::{Graph, Op, OpId, Storage, StorageClass, StorageId, TensorId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::apply::prepare;
 use crate::course::{Course, Span, course};
@@ -50,7 +50,18 @@ impl Basis {
             let ops = spans.iter().flat_map(|span| span.first.index()..=span.last.index());
             ops.map(|op| &self.graph.ops[OpId::new(op)])
         };
-        let is_used = |norm: &&String| in_chains().any(|op| is_part(op, norm));
+        let Tiling { moved, again, .. } = &self.changes;
+        let moved = moved.iter().flat_map(|moved| [&moved.op, &moved.before]);
+        let again = again
+            .iter()
+            .flat_map(|again| [&again.first, &again.last, &again.before]);
+        let named: FxHashSet<&String> = moved.chain(again).collect();
+        let is_named = |op: &&Op| named.contains(&op.name);
+        let is_used = |norm: &&String| {
+            in_chains()
+                .chain(self.graph.ops.iter().filter(is_named))
+                .any(|op| is_part(op, norm))
+        };
         Tiling {
             streamed: self.changes.streamed.iter().filter(is_used).cloned().collect(),
             fused_chains: spans.iter().map(fused_chain).collect(),
