@@ -10,7 +10,6 @@ use remat_onnxruntime_predict::{Prediction, Simulated, as_it_is, simulate, simul
 use remat_solve::Activity;
 
 use crate::candidate::{Candidate, Opened};
-use crate::check::Outputs;
 use crate::clock::{Effort, LeftOut};
 use crate::context::Context;
 use crate::error::DeployError;
@@ -90,7 +89,7 @@ impl Task<'_, '_> {
                 false => Shapes::Static,
             },
             reserve: 0,
-            plain_images: false,
+            plain_images: request.has_plain_images(&opened.model),
             waits_for_pages: false,
         };
         let first = self.write(&graph, recipe.rewrites.then_some(&options), effort, self.has_other)?;
@@ -99,11 +98,6 @@ impl Task<'_, '_> {
             let waits = |options: &mut LoweringOptions| options.waits_for_pages = true;
             let is_lower = |tried: &Form, best: &Form| Ok(tried.1.peak_bytes < best.1.peak_bytes);
             self.try_form(&graph, effort, (&mut options, &mut best), waits, is_lower)?;
-        }
-        if request.outputs(opened.strategy) == Outputs::MayRoundOtherwise && recipe.dynamic_shapes {
-            let plain = |options: &mut LoweringOptions| options.plain_images = true;
-            let is_lower = |tried: &Form, best: &Form| Ok(tried.1.peak_bytes < best.1.peak_bytes);
-            self.try_form(&graph, effort, (&mut options, &mut best), plain, is_lower)?;
         }
         // A shape is dynamic only where that gains, and stated only where a kernel that overwrites its operand gains.
         if options.shapes == Shapes::StaticInPlace {
