@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use crate::text::Name;
 
-/// What a result of an op holds after fission: a part of a tensor that the graph before fission computed whole.
+/// What a result of an op holds after fission: a part of a tensor that the graph before fission computed whole, or what an op finds over such
+/// a part.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
     /// Name of that tensor.
@@ -14,6 +15,8 @@ pub struct Part {
     pub ranges: Vec<Range<u64>>,
     /// Rows of the result that are none of the tensor, because the kernel had too few rows around them: they are sliced off.
     pub spare: Option<Spare>,
+    /// Whether the result is not the part itself, but what its op sums up over it, as the maximum of these rows.
+    pub is_sum: bool,
 }
 
 /// Rows of a result that stand before and after a part of a tensor.
@@ -35,10 +38,11 @@ impl Part {
             of: of.into(),
             ranges: dims.iter().map(|&dim| 0..dim).collect(),
             spare: None,
+            is_sum: false,
         }
     }
 
-    /// The dimensions of a result that holds the part, spare rows included; `None` if one does not fit 64 bits, or if spare rows lie on an
+    /// The dimensions of a result that holds the part, spare rows included; those of what is summed up over it do not follow from it. `None` if one does not fit 64 bits, or if spare rows lie on an
     /// axis that the part does not have.
     #[must_use]
     pub fn dims(&self) -> Option<Vec<u64>> {
@@ -55,10 +59,11 @@ impl Part {
     }
 }
 
-/// As the textual form writes it: `y[0:1, 0:64, 8:16]`, `y[0:4] spare 0 before 1 after 1`.
+/// For people, and as the textual form writes it: `y[0:1, 0:64, 8:16]`, `y[0:4] spare 0 before 1 after 1`, `over x[0:4]`.
 impl Display for Part {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}[", Name(&self.of))?;
+        let over = if self.is_sum { "over " } else { "" };
+        write!(f, "{over}{}[", Name(&self.of))?;
         for (i, range) in self.ranges.iter().enumerate() {
             let comma = if i > 0 { ", " } else { "" };
             write!(f, "{comma}{}:{}", range.start, range.end)?;

@@ -322,6 +322,7 @@ fn parts_of(results: &[Option<ResultSpec>], (of, start, spare): &Parts) -> Vec<O
             of: of.clone(),
             ranges,
             spare: spare.map(|(axis, before, after)| Spare { axis, before, after }),
+            is_sum: spare.is_none() && start % 2 == 1,
         };
         (!dims.contains(&0)).then_some(part)
     };

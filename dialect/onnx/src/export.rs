@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::opsets::opsets;
 use crate::scope::claim;
 use crate::sink::{self, Readers};
+use crate::streamed::{Streamed, is_streamed};
 use crate::tiles::{Tiles, mark_repeated, part_entry};
 use crate::{Marks, OnnxError, OnnxModel, RECOMPUTE_OF, attributes, proto_type, scope};
 
@@ -54,6 +55,7 @@ fn export(model: &OnnxModel, graph: &Graph, with_readers: bool) -> Result<ModelP
             exporter.claim_piece(op)?;
             continue;
         }
+        nodes.append(&mut exporter.before(op)?);
         if !op.parts.is_empty() {
             tiles.push(nodes.len());
         }
@@ -95,6 +97,9 @@ struct Exporter<'a> {
     value_info: Vec<ValueInfoProto>,
     annotations: Vec<TensorAnnotation>,
     tiles: Tiles<'a>,
+    streamed: Streamed<'a>,
+    /// The node of a normalization in two passes that makes its result, when those before it are written.
+    last: Option<NodeProto>,
 }
 
 impl<'a> Exporter<'a> {
@@ -125,6 +130,12 @@ impl<'a> Exporter<'a> {
             value_info: Vec::new(),
             annotations: Vec::new(),
             tiles: Tiles::new(model, graph),
+            streamed: Streamed::new(
+                graph,
+                opsets(&model.proto.opset_import).get("").copied(),
+                model.reserved_names().into_iter().map(str::to_owned),
+            ),
+            last: None,
         }
     }
 
@@ -149,7 +160,15 @@ impl<'a> Exporter<'a> {
     }
 
     fn check_complete(&self) -> Result<(), OnnxError> {
-        match self.written.iter().position(|written| !written) {
+        // The nodes of a normalization in two passes are not written: nothing reads what they made.
+        let has_streamed = self.graph.ops.iter().any(is_streamed);
+        let mut lost = self
+            .written
+            .iter()
+            .enumerate()
+            .filter(|(_, written)| !**written)
+            .map(|(index, _)| index);
+        match lost.find(|&index| !has_streamed || self.model.has_effects(index)) {
             None => Ok(()),
             Some(index) => Err(OnnxError::foreign(
                 &self.model.names[index],
@@ -167,8 +186,20 @@ impl<'a> Exporter<'a> {
         tensors.iter().map(name).collect()
     }
 
+    /// The nodes before the one that makes the result of an op that is several.
+    fn before(&mut self, op: &'a Op) -> Result<Vec<NodeProto>, OnnxError> {
+        if !is_streamed(op) {
+            return Ok(Vec::new());
+        }
+        let tiles = &self.tiles;
+        let mut nodes = self.streamed.nodes(op, |tensor| tiles.name(tensor).to_owned())?;
+        self.last = nodes.pop();
+        Ok(nodes)
+    }
+
     fn node(&mut self, op: &'a Op) -> Result<NodeProto, OnnxError> {
         let mut node = match op.source {
+            None if is_streamed(op) => self.last.take().unwrap_or_default(),
             None if !op.parts.is_empty() => self.tiles.made(op)?,
             _ => self.copied(op)?,
         };
@@ -202,7 +233,9 @@ impl<'a> Exporter<'a> {
     /// Takes the names of an op that fission made, and of its results. What makes a tensor whole again may have the name of it.
     fn claim_piece(&mut self, op: &'a Op) -> Result<(), OnnxError> {
         let is_of = |name: &str| op.parts.iter().flatten().any(|part| part.of == name);
-        if !is_of(&op.name) {
+        // The second pass of a normalization has the name of its last op, which is not written.
+        let is_instead = is_streamed(op) && self.model.names.contains(&op.name);
+        if !is_of(&op.name) && !is_instead {
             claim(&op.name, &self.reserved, &mut self.new_nodes)?;
         }
         for result in op.results().filter(|&result| !is_of(&self.graph.tensors[result].name)) {

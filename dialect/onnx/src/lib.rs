@@ -37,6 +37,7 @@ mod scope;
 mod shapes;
 mod sink;
 mod sizes;
+mod streamed;
 mod tensor;
 mod tensor_file;
 mod tiles;

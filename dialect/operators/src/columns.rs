@@ -143,6 +143,24 @@ impl Blocked {
     }
 }
 
+/// How results over parts of what an operator sums up are put together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Combine {
+    /// They are not: it sums nothing up, or nothing is known.
+    Never,
+    /// Added.
+    Sum,
+    /// Added, each weighted by its share of the elements.
+    Mean,
+    /// The largest of them: no bit differs.
+    Maximum,
+    /// The smallest of them: no bit differs.
+    Minimum,
+    /// Means, and sums of the squares of what differs from them, as Chan, Golub and LeVeque put them together (Algorithms for Computing the
+    /// Sample Variance, 1983, equation 2.1).
+    Moments,
+}
+
 /// Another operator whose result has the shape of the row's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StandIn {
@@ -448,6 +466,8 @@ pub enum Split {
     PerImage,
     /// Along every axis; vectors have an element per channel.
     ChannelScale,
+    /// Along every axis; operand 1 has numbers for each channel of each image, `N x C x 1 x 2`.
+    ByChannel,
     /// Interpolation by whole factors.
     Resize,
     /// Matrix product: batch, rows, columns.

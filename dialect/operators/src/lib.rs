@@ -16,13 +16,15 @@ mod mlir;
 mod onnx;
 mod operator;
 mod runtime;
+mod streamed;
 mod table;
 
 pub use columns::{
-    AttentionLayout, Blocked, Effect, Element, Formula, Half, Movement, ProductOperands, ResultType, Sharing, Split,
-    StandIn, Updates, Workspace,
+    AttentionLayout, Blocked, Combine, Effect, Element, Formula, Half, Movement, ProductOperands, ResultType, Sharing,
+    Split, StandIn, Updates, Workspace,
 };
 pub use in_place::share_overwritten;
 pub use operator::Operator;
 pub use runtime::{BLOCKED_DOMAIN, PAGES_DOMAIN};
+pub use streamed::STREAMED_DOMAIN;
 pub use table::{operator, rows};

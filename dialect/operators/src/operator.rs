@@ -3,7 +3,7 @@
 use remat_ir::ElementType;
 
 use crate::columns::{
-    Blocked, Effect, Element, Formula, Half, ResultType, Sharing, Split, StandIn, Updates, Workspace,
+    Blocked, Combine, Effect, Element, Formula, Half, ResultType, Sharing, Split, StandIn, Updates, Workspace,
 };
 
 /// Everything that is known of an operator. Each field is a column; operands and results are counted from 0.
@@ -39,6 +39,9 @@ pub struct Operator {
 
     /// How the result can be computed part by part.
     pub split: Split,
+
+    /// How results over parts of what it sums up are put together.
+    pub combine: Combine,
 
     /// How the work is counted; default: by its bytes.
     pub cost: Formula,
@@ -85,6 +88,7 @@ impl Operator {
             sized_as_operands: None,
             slots: (0, 0),
             split: Split::Never,
+            combine: Combine::Never,
             cost: Formula::Bytes,
             workspace: Workspace::Nothing,
             overwrites: None,
@@ -158,6 +162,7 @@ columns! {
     lists(lists: &'static [usize]),
     results(results: &'static [ResultType]),
     split(split: Split),
+    combine(combine: Combine),
     cost(cost: Formula),
     workspace(workspace: Workspace),
     blocked(blocked: Blocked),

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 
 use crate::operator::Operator;
-use crate::{domains, learning, microsoft, mlir, onnx, runtime};
+use crate::{domains, learning, microsoft, mlir, onnx, runtime, streamed};
 
 /// The tables by group; each is sorted by domain and name.
 pub(crate) const GROUPS: &[&[Operator]] = &[
@@ -17,6 +17,7 @@ pub(crate) const GROUPS: &[&[Operator]] = &[
     microsoft::TRAINING,
     microsoft::TRAINING_IN_DEFAULT_DOMAIN,
     runtime::ROWS,
+    streamed::ROWS,
     learning::ROWS,
     mlir::TOSA,
     mlir::STABLEHLO,

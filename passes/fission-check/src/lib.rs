@@ -5,7 +5,9 @@
 //! - graph inputs and constants are whole, and so are the results of ops that fission left alone, whose operands must be whole;
 //! - a `Slice` takes the rows that its bounds say, a `Concat` puts boxes together that abut on its axis and agree elsewhere;
 //! - a tile of an op computes a box of the op's result if its operands hold the boxes, and its attributes and integer operands are the ones,
-//!   that the rules give for that box from the original op alone. A larger operand would shift a window, a smaller one lack rows.
+//!   that the rules give for that box from the original op alone. A larger operand would shift a window, a smaller one lack rows;
+//! - what an op sums up over rows of its operand is put together with what it sums up over all others;
+//! - a normalization multiplies by and adds what follows from the statistics of all of its operand, and from its own numbers.
 //!
 //! The rules are those of this module: nothing of them comes from what makes tiled graphs. They know operators by name; an op of which they
 //! know nothing may run again whole, but not in tiles. Some kernels need rows around a box that are not there and give rows that are not right:
@@ -15,8 +17,10 @@
 //! of its shapes: the graph does not know the elements of floating-point constants.
 
 mod made;
+mod norms;
 mod rules;
 mod site;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod tile;
@@ -32,7 +36,7 @@ use values::{Held, Values};
 /// some that a rule asks for, the tiles that need them are rejected.
 ///
 /// # Errors
-/// [`Rejection`] with the rules `F001` to `F013` that are broken; steps are positions of ops in the tiled graph.
+/// [`Rejection`] with the rules `F001` to `F015` that are broken; steps are positions of ops in the tiled graph.
 pub fn check_fission(original: &Graph, tiled: &Graph) -> Result<(), Rejection> {
     let mut findings = Findings::default();
     if let Err(errors) = tiled.validate() {

@@ -1,4 +1,4 @@
-//! The ops that fission adds: `Slice` and `Concat`.
+//! The ops that fission adds: `Slice` and `Concat`, sums put together, normalizations in two passes.
 
 use remat_ir::{Attribute, Effects, Op, OpId, Part, Spare, TensorId};
 use remat_verify::Code;
@@ -6,21 +6,34 @@ use remat_verify::Code;
 use super::Checker;
 use super::values::{Held, Rows};
 
+/// The domain of normalizations in two passes.
+const STREAMED: &str = "com.remat.streamed";
+
 impl Checker<'_> {
     /// An op that comes from none of the original.
     pub(super) fn made(&mut self, id: OpId, op: &Op) {
-        let is_plain =
-            op.domain.is_empty() && op.effects == Effects::Pure && op.captures.is_empty() && op.bodies.is_empty();
+        let is_pure = op.effects == Effects::Pure && op.captures.is_empty() && op.bodies.is_empty();
+        let is_plain = op.domain.is_empty() && is_pure;
+        let is_streamed = op.domain == STREAMED && is_pure;
         let (&[Some(result)], [Some(part)]) = (&op.outputs[..], &op.parts[..]) else {
             self.add(Code::F001, id, || format!("`{}` has not one result", op.name));
             return;
         };
         let found = match op.op_type.as_str() {
+            "Moments" if is_streamed => return self.moments(id, op, result, part),
+            "CombineMoments" if is_streamed => return self.combined_moments(id, op, result, part),
+            "Normalizer" if is_streamed => return self.normalizer(id, op, result, part),
+            "Normalize" if is_streamed => return self.normalized(id, op, result, part),
+            "CombineMeans" if is_streamed => return self.combined(id, op, result, part),
+            "Sum" | "Max" | "Min" if is_plain => return self.combined(id, op, result, part),
+            "Slice" if is_plain && op.attributes.is_empty() && self.slices_numbers(op) => {
+                return self.sliced_numbers(id, op, result, part);
+            }
             "Slice" if is_plain && op.attributes.is_empty() => self.sliced(id, op),
             "Concat" if is_plain && op.attributes.keys().all(|name| name == "axis") => self.joined(id, op),
             _ => {
                 self.add(Code::F001, id, || {
-                    format!("`{}` is neither of the original nor slices or joins", op.name)
+                    format!("`{}` is neither of the original nor slices, joins or sums up", op.name)
                 });
                 return;
             }
@@ -45,7 +58,7 @@ impl Checker<'_> {
             self.add(Code::F002, id, || format!("`{name}` is {ty}, a part of {}", was.ty));
         }
         let stated = (part.of.as_str(), Some(&part.ranges), part.spare);
-        if stated == (was.name.as_str(), rows.as_ref(), *spare) {
+        if stated == (was.name.as_str(), rows.as_ref(), *spare) && !part.is_sum {
             self.values.set(result, held);
             return;
         }
@@ -66,7 +79,7 @@ impl Checker<'_> {
     fn part(&mut self, id: OpId, op: &Op, operand: Option<TensorId>) -> Option<(TensorId, Vec<Rows>, Option<Spare>)> {
         match self.values.get(operand?)?.clone() {
             Held::Part { of, rows, spare } => Some((of, rows?, spare)),
-            Held::Integers => {
+            Held::Integers | Held::Sum { .. } | Held::Moments { .. } | Held::Numbers(_) => {
                 self.add(Code::F005, id, || {
                     format!("`{}` takes elements from what is of no tensor", op.name)
                 });
@@ -75,8 +88,43 @@ impl Checker<'_> {
         }
     }
 
+    /// Whether what is sliced are numbers of a normalization.
+    fn slices_numbers(&self, op: &Op) -> bool {
+        let data = op.inputs.first().copied().flatten();
+        matches!(data.and_then(|data| self.values.get(data)), Some(Held::Numbers(_)))
+    }
+
+    /// The numbers of some images or channels.
+    fn sliced_numbers(&mut self, id: OpId, op: &Op, result: TensorId, part: &Part) {
+        let data = op.inputs.first().copied().flatten();
+        let Some(Held::Numbers(mut numbers)) = data.and_then(|data| self.values.get(data)).cloned() else {
+            return;
+        };
+        let mut rows: Vec<Rows> = numbers.channels.iter().cloned().chain([0..1, 0..2]).collect();
+        if self.bounded(id, op, &mut rows, None).is_none() {
+            return;
+        }
+        let is_stated = part.is_sum
+            && part.of == self.original.tensors[numbers.of].name
+            && part.ranges.get(..2) == Some(&rows[..2]);
+        if rows[2..] != [0..1, 0..2] || !is_stated {
+            self.add(Code::F008, id, || {
+                format!("`{}` takes a part of the numbers of a channel", op.name)
+            });
+            return;
+        }
+        numbers.channels = [rows[0].clone(), rows[1].clone()];
+        self.values.set(result, Held::Numbers(numbers));
+    }
+
     fn sliced(&mut self, id: OpId, op: &Op) -> Option<(TensorId, Vec<Rows>)> {
         let (of, mut rows, spare) = self.part(id, op, op.inputs.first().copied().flatten())?;
+        self.bounded(id, op, &mut rows, spare)?;
+        Some((of, rows))
+    }
+
+    /// Narrows rows to what the bounds of a slice say; `None` where that is wrong.
+    fn bounded(&mut self, id: OpId, op: &Op, rows: &mut [Rows], spare: Option<Spare>) -> Option<()> {
         let elements = |position: usize| {
             self.tiled
                 .values
@@ -128,7 +176,7 @@ impl Checker<'_> {
             });
             return None;
         }
-        Some((of, rows))
+        Some(())
     }
 
     fn joined(&mut self, id: OpId, op: &Op) -> Option<(TensorId, Vec<Rows>)> {

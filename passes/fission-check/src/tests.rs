@@ -431,6 +431,7 @@ impl<'a> Builder<'a> {
             of: was.name.clone(),
             ranges: rows.to_vec(),
             spare: None,
+            is_sum: false,
         };
         let ty = ValueType::tensor(was.ty.element().unwrap(), &part.dims().unwrap());
         let mut spec = spec.defines(name, ty);
@@ -469,6 +470,7 @@ impl<'a> Builder<'a> {
             of: self.graph.tensors[result].name.clone(),
             ranges: part.to_vec(),
             spare: way.spare,
+            is_sum: false,
         };
         let ty = ValueType::tensor(ElementType::Float32, &stated.dims().unwrap());
         let mut spec = spec.defines("r.0", ty);

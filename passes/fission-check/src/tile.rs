@@ -45,6 +45,10 @@ impl Checker<'_> {
         for (&now, &then) in op.captures.iter().zip(&before.captures) {
             self.expect(id, op, now, &Held::whole(self.original, then));
         }
+        if let Some(part) = op.parts.iter().flatten().find(|part| part.is_sum) {
+            self.summed(id, op, before_id, part);
+            return;
+        }
         let results = op.outputs.iter().zip(&op.parts).zip(&before.outputs);
         let mut parts = Vec::new();
         for (position, ((result, part), expected)) in results.enumerate() {
@@ -233,6 +237,7 @@ impl Checker<'_> {
                     Held::Part { spare: Some(_), .. } => Code::F010,
                     Held::Part { .. } => Code::F005,
                     Held::Integers => Code::F007,
+                    Held::Sum { .. } | Held::Moments { .. } | Held::Numbers(_) => Code::F014,
                 };
                 let (held, expected) = (held.shown(self.original), expected.shown(self.original));
                 Some((code, format!("operand `{}` holds {held}, not {expected},", tensor.name)))
@@ -241,7 +246,7 @@ impl Checker<'_> {
                 let elements = match held {
                     Held::Integers => self.tiled.values.get(&now),
                     Held::Part { of, .. } if *held == Held::whole(self.original, *of) => self.original.values.get(of),
-                    Held::Part { .. } => None,
+                    _ => None,
                 };
                 let has_type = tensor.ty.element() == self.original.tensors[then].ty.element();
                 let has_dims = tensor

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use remat_ir::{Graph, Part, Spare, TensorId};
+use remat_ir::{Graph, OpId, Part, Spare, TensorId};
 use typed_index_collections::TiVec;
 
 /// Rows of an axis.
@@ -18,8 +18,28 @@ pub(super) enum Held {
         rows: Option<Vec<Rows>>,
         spare: Option<Spare>,
     },
+    /// What an op of the original sums up over rows of its operand 0.
+    Sum { op: OpId, rows: Vec<Rows> },
+    /// The statistics of rows of a tensor, by channel.
+    Moments { of: TensorId, rows: Vec<Rows> },
+    /// What channels are multiplied by and what is added to normalize them.
+    Numbers(Numbers),
     /// Elements that the tiled graph states.
     Integers,
+}
+
+/// What a normalization multiplies by and adds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Numbers {
+    /// What is normalized.
+    pub(super) of: TensorId,
+    /// Rows of its first two axes: images, channels.
+    pub(super) channels: [Rows; 2],
+    pub(super) groups: u64,
+    /// Bits of the number.
+    pub(super) epsilon: u32,
+    /// Scale and bias, and a factor and a summand that follow.
+    pub(super) numbers: [Option<TensorId>; 4],
 }
 
 impl Held {
@@ -42,14 +62,33 @@ impl Held {
                         of,
                         ranges,
                         spare: *spare,
+                        is_sum: false,
                     }
                     .to_string(),
                     None => format!("all of {of}"),
                 }
             }
+            Self::Sum { op, rows } => {
+                let op = &original.ops[*op];
+                let of = op.inputs.first().copied().flatten();
+                let of = of.map_or_else(String::new, |of| original.tensors[of].name.clone());
+                format!("what `{}` sums up {}", op.name, over(of, rows))
+            }
+            Self::Moments { of, rows } => format!("the statistics {}", over(original.tensors[*of].name.clone(), rows)),
+            Self::Numbers(numbers) => format!("numbers that normalize `{}`", original.tensors[numbers.of].name),
             Self::Integers => "elements of its own".to_owned(),
         }
     }
+}
+
+fn over(of: String, rows: &[Rows]) -> String {
+    let part = Part {
+        of,
+        ranges: rows.to_vec(),
+        spare: None,
+        is_sum: true,
+    };
+    part.to_string()
 }
 
 /// By tensor of the tiled graph: what it holds; `None` where that is not known because of what was found wrong.

@@ -37,6 +37,8 @@ fn tile(model: &Path, (axis, tiles, mode): (Axis, u32, Mode), threads: u32, out:
         return Err("the model has no nodes".into());
     };
     let tiling = Tiling {
+        streamed: Vec::new(),
+        moved: Vec::new(),
         again: Vec::new(),
         fused_chains: vec![FusedChain {
             first: first.name.clone(),

@@ -6,9 +6,11 @@ use typed_index_collections::TiVec;
 use crate::course::{Course, Span, course};
 use crate::forms::Forms;
 use crate::layout::Layout;
+use crate::moved::moved;
 use crate::names::find;
 use crate::pieces::Writer;
 use crate::repeat::repeat;
+use crate::streamed::stream;
 use crate::transfer::Transfer;
 use crate::{Exactness, FissionError};
 use remat_plan::{FusedChain, Tiling};
@@ -23,19 +25,24 @@ use remat_plan::{FusedChain, Tiling};
 /// [`FissionError`], which names the op: the tiling does not fit the graph, an op has no rule for what is asked, or a tile would have other bits
 /// than `exactness` permits.
 pub fn apply(graph: &Graph, tiling: &Tiling, exactness: Exactness) -> Result<Graph, FissionError> {
-    let repeated = repeat(graph, &tiling.again)?;
+    let repeated = prepare(graph, tiling)?;
     let layout = Layout::of(&repeated)?;
     let spans = resolve(&repeated, &tiling.fused_chains)?;
     let courses = spans.into_iter().map(|span| course(&layout, span, exactness));
     let courses = courses.collect::<Result<Vec<Course>, FissionError>>()?;
     let courses: Vec<&Course> = courses.iter().collect();
     let tiled = write(&layout, &courses)?.0;
-    if exactness != Exactness::Any
+    if exactness.is_exact()
         && let Some(op) = Forms::of(graph).differing(&tiled)
     {
         return Err(FissionError::OtherForm(tiled.ops[op].name.clone()));
     }
     Ok(tiled)
+}
+
+/// The graph of which fused chains are tiled: after all that a tiling changes before.
+pub(crate) fn prepare(graph: &Graph, tiling: &Tiling) -> Result<Graph, FissionError> {
+    repeat(&moved(stream(graph, &tiling.streamed)?, &tiling.moved)?, &tiling.again)
 }
 
 /// The fused chains by their ops, in order.

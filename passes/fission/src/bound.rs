@@ -128,7 +128,7 @@ impl Sizes<'_> {
         // What more threads permit depends on where rows stand; what one thread forbids is forbidden.
         let weakest = match exactness {
             Exactness::Exact { .. } => Exactness::Exact { threads: 1 },
-            Exactness::Any => Exactness::Any,
+            other => other,
         };
         for count in 1..extent.min(MOST_ROWS) {
             let starts = [0, extent - count, (extent - count) / 2];

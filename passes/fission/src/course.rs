@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::exact::{grain, keeps_bits};
 use crate::layout::Layout;
 use crate::rules::{Cut, Need, Reason, split};
+use crate::sums::{self, Sum};
 use crate::{Exactness, FissionError};
 use remat_plan::{Axis, Mode, Within};
 
@@ -45,6 +46,8 @@ pub(crate) struct Run {
     pub(crate) axis: usize,
     pub(crate) rows: Range<u64>,
     pub(crate) cut: Cut,
+    /// What it sums up over these rows, which are rows of operands then.
+    pub(crate) sum: Option<Sum>,
     /// Rows that later tiles need and that are sliced off after this run, the last one of its tile to look at the tensor.
     pub(crate) hands_on: Vec<(TensorId, Range<u64>)>,
 }
@@ -60,6 +63,18 @@ struct Tiled {
     /// Whether an op of the fused chain reads rows of it.
     is_read: bool,
     leaves: bool,
+    /// What it sums up over the rows; they are rows of operands then.
+    sum: Option<Sum>,
+}
+
+impl Tiled {
+    /// What these rows need.
+    fn cut(&self, graph: &Graph, rows: &Range<u64>) -> Result<Cut, FissionError> {
+        match self.sum {
+            Some(sum) => Ok(sum.cut(graph, self.op, rows)),
+            None => Ok(split(graph, self.op, self.axis, rows.clone())?),
+        }
+    }
 }
 
 /// How often cuts are tried again at coarser multiples.
@@ -113,10 +128,7 @@ fn no_axis(layout: &Layout<'_>, span: Span, op: OpId) -> FissionError {
 /// have no rule, run before.
 fn follow(layout: &Layout<'_>, course: &mut Course) -> Result<Vec<Tiled>, FissionError> {
     let (graph, span) = (layout.graph, course.span);
-    let is_inside = |tensor: TensorId| {
-        let producer = graph.tensors[tensor].producer;
-        producer.is_some_and(|producer| producer >= span.first && producer <= span.last)
-    };
+    let is_inside = |tensor: TensorId| is_made(graph, span, tensor);
     let mut needed_whole: FxHashSet<TensorId> = FxHashSet::default();
     let mut tiled = Vec::new();
     for index in (span.first.index()..=span.last.index()).rev() {
@@ -133,8 +145,8 @@ fn follow(layout: &Layout<'_>, course: &mut Course) -> Result<Vec<Tiled>, Fissio
             course.before.push(id);
             continue;
         };
-        for result in op.results() {
-            course.axes.insert(result, tile.axis);
+        if tile.sum.is_none() {
+            course.axes.extend(op.results().map(|result| (result, tile.axis)));
         }
         for (operand, need) in op.inputs.iter().zip(&cut.needs) {
             let Some(operand) = operand.filter(|&operand| is_inside(operand)) else {
@@ -155,6 +167,12 @@ fn follow(layout: &Layout<'_>, course: &mut Course) -> Result<Vec<Tiled>, Fissio
     Ok(tiled)
 }
 
+/// Whether an op of the fused chain makes a tensor.
+fn is_made(graph: &Graph, span: Span, tensor: TensorId) -> bool {
+    let producer = graph.tensors[tensor].producer;
+    producer.is_some_and(|producer| producer >= span.first && producer <= span.last)
+}
+
 /// How an op is cut; `None` if it has to run whole.
 fn entry(layout: &Layout<'_>, course: &Course, id: OpId) -> Result<Option<(Tiled, Cut)>, FissionError> {
     let (graph, span) = (layout.graph, course.span);
@@ -166,6 +184,27 @@ fn entry(layout: &Layout<'_>, course: &Course, id: OpId) -> Result<Option<(Tiled
     let known = wanted.next();
     if wanted.any(|axis| Some(axis) != known) {
         return Ok(None);
+    }
+    if known.is_none()
+        && layout.is_divisible(id)
+        && let Some(sum) = sums::along(graph, id, span.axis, course.exactness, |tensor| {
+            is_made(graph, span, tensor)
+        })
+        && sum.extent >= u64::from(span.tiles)
+        && span.within.is_none()
+    {
+        let tile = Tiled {
+            op: id,
+            axis: 0,
+            extent: sum.extent,
+            rank: 0,
+            carries: false,
+            is_read: false,
+            leaves: true,
+            sum: Some(sum),
+        };
+        let cut = sum.cut(graph, id, &(0..sum.extent));
+        return Ok(Some((tile, cut)));
     }
     let refused = |error: FissionError| if known.is_some() { Ok(None) } else { Err(error) };
     if !layout.is_divisible(id) {
@@ -195,6 +234,7 @@ fn entry(layout: &Layout<'_>, course: &Course, id: OpId) -> Result<Option<(Tiled
         rank: dims.len(),
         is_read: known.is_some(),
         leaves: op.results().any(|result| layout.leaves(result, span.last)),
+        sum: None,
     };
     Ok(Some((tile, cut)))
 }
@@ -265,8 +305,8 @@ fn tiles(
             if rows.is_empty() {
                 continue;
             }
-            let cut = split(graph, entry.op, entry.axis, rows.clone())?;
-            if !keeps_bits(graph, entry.op, entry.axis, &rows, exactness) {
+            let cut = entry.cut(graph, &rows)?;
+            if entry.sum.is_none() && !keeps_bits(graph, entry.op, entry.axis, &rows, exactness) {
                 return Err(FissionError::OtherBits {
                     op: op.name.clone(),
                     axis: entry.axis,
@@ -286,6 +326,7 @@ fn tiles(
                 axis: entry.axis,
                 rows,
                 cut,
+                sum: entry.sum,
                 hands_on: Vec::new(),
             });
         }

@@ -20,6 +20,17 @@ pub enum FissionError {
         /// Its last op.
         last: String,
     },
+    /// An op named as a normalization in two passes is none, or not the last op of one.
+    #[error("`{}` is not the last op of a normalization over an image, which could run in two passes", shown(.0))]
+    NotStreamed(String),
+    /// An op cannot run earlier.
+    #[error("`{op}` cannot run before `{before}`: it has effects, or reads what is made later", op = shown(.op), before = shown(.before))]
+    NotMoved {
+        /// The op.
+        op: String,
+        /// The earlier one.
+        before: String,
+    },
     /// Two fused chains have an op in common.
     #[error("`{}` is in two fused chains", shown(.0))]
     Overlap(String),

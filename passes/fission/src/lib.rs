@@ -11,13 +11,15 @@
 //! The tiles of a fused chain may run in tiles themselves, along another axis ([`Within`]): then the fused chains of the tiled graph, one for each tile, are
 //! tiled in their turn.
 //!
+//! A normalization over an image may run in two passes ([`Tiling::streamed`]), and sums may be split, where [`Exactness::Close`] permits it.
+//!
 //! Rows that two tiles need, those around a window, are computed twice or handed on ([`Mode`]). A fused chain may also run a second time before
 //! a later op ([`Again`]), so that the skip of a U-Net is tiled together with what reads it.
 //!
 //! [`split()`] holds the rules: which rows of operands an op needs for rows of its result. [`Exactness`] says which tiles have the bits of the
 //! whole in ONNX Runtime. [`by_member`] proves with the same rules that a model computes the members of a batch apart. [`search()`] finds tilings by the cost model and the replayed reference order; [`bound()`] says what no tiling can go below.
 //!
-//! The way of a tiling through the modules: `repeat` adds clones of fused chains, `course` works out rows tile by tile with the rules in `rules`
+//! The way of a tiling through the modules: `streamed` puts normalizations in two passes, `moved` lets ops run earlier, `repeat` adds clones of fused chains, `course` works out rows tile by tile with the rules in `rules`
 //! and the condition in `exact`, `pieces` writes what they say.
 
 mod apply;
@@ -28,11 +30,14 @@ mod exact;
 mod forms;
 mod layout;
 mod members;
+mod moved;
 mod names;
 mod pieces;
 mod repeat;
 mod rules;
 mod search;
+mod streamed;
+mod sums;
 mod transfer;
 
 pub use apply::apply;
@@ -40,6 +45,6 @@ pub use bound::{Bound, bound};
 pub use error::FissionError;
 pub use exact::{Exactness, is_limited_by_threads};
 pub use members::{Batch, BatchSample, NotByMember, NotIndependent, WhyMixed, by_member, fix};
-pub use remat_plan::{Again, Axis, FusedChain, Mode, Tiling, Within};
+pub use remat_plan::{Again, Axis, FusedChain, Mode, Moved, Tiling, Within};
 pub use rules::{Cut, Integers, Need, NotSplit, Reason, split};
 pub use search::{Candidate, SearchOptions, SearchReport, search};

@@ -10,6 +10,7 @@ use crate::FissionError;
 use crate::course::Run;
 use crate::names::Names;
 use crate::rules::{Integers, Need};
+use crate::sums::Summed;
 use crate::transfer::Transfer;
 
 /// Rows of a tensor along the axis of its pieces.
@@ -28,16 +29,18 @@ struct Pieces {
 
 /// Writes a tiled graph.
 pub(crate) struct Writer<'g> {
-    transfer: Transfer<'g>,
-    names: Names,
+    pub(crate) transfer: Transfer<'g>,
+    pub(crate) names: Names,
     pieces: TiVec<TensorId, Option<Pieces>>,
     /// By tensor of the new graph: its box, where it is not whole.
     boxes: FxHashMap<TensorId, Vec<Range<u64>>>,
     /// Slices of this tile: tensor, axis, rows.
     slices: FxHashMap<(TensorId, usize, u64, u64), TensorId>,
     constants: FxHashMap<Integers, TensorId>,
+    /// By result of the old graph of which there are sums over tiles only: those.
+    pub(crate) sums: FxHashMap<TensorId, Summed>,
     /// The op of the old graph that is written.
-    at: OpId,
+    pub(crate) at: OpId,
 }
 
 /// The share of a piece, in tenths, from which on a slice of it is not worth its copy.
@@ -52,6 +55,7 @@ impl<'g> Writer<'g> {
             boxes: FxHashMap::default(),
             slices: FxHashMap::default(),
             constants: FxHashMap::default(),
+            sums: FxHashMap::default(),
             at: OpId::new(0),
             transfer,
         }
@@ -81,6 +85,9 @@ impl<'g> Writer<'g> {
     /// A part of an op, and the rows that it hands on.
     pub(crate) fn run(&mut self, run: &Run, tile: usize) -> Result<(), FissionError> {
         self.at = run.op;
+        if let Some(sum) = run.sum {
+            return self.sum_up(run, sum, tile).and_then(|()| self.hand_rows_on(run));
+        }
         let graph = self.transfer.graph;
         let op = &graph.ops[run.op];
         let inputs = match self.sliced_at_once(run)? {
@@ -142,6 +149,10 @@ impl<'g> Writer<'g> {
             let rows = run.rows.clone();
             pieces.list.push(Piece { rows, tensor });
         }
+        self.hand_rows_on(run)
+    }
+
+    fn hand_rows_on(&mut self, run: &Run) -> Result<(), FissionError> {
         for (tensor, rows) in &run.hands_on {
             self.hand_on(*tensor, rows)?;
         }
@@ -149,7 +160,7 @@ impl<'g> Writer<'g> {
     }
 
     /// What a part of an op reads.
-    fn operands(&mut self, run: &Run) -> Result<Vec<Option<TensorId>>, FissionError> {
+    pub(crate) fn operands(&mut self, run: &Run) -> Result<Vec<Option<TensorId>>, FissionError> {
         let op = &self.transfer.graph.ops[run.op];
         let mut inputs = Vec::with_capacity(op.inputs.len());
         for (place, (&operand, need)) in op.inputs.iter().zip(&run.cut.needs).enumerate() {
@@ -196,19 +207,21 @@ impl<'g> Writer<'g> {
     }
 
     /// The part of the tensor of the untiled graph that a box of `tensor` is, which may be a part itself.
-    fn part(&self, tensor: TensorId, ranges: Vec<Range<u64>>) -> Part {
+    pub(crate) fn part(&self, tensor: TensorId, ranges: Vec<Range<u64>>) -> Part {
         let Some(base) = self.transfer.part_of(tensor) else {
             let of = self.transfer.tensor_of(tensor).to_owned();
             return Part {
                 of,
                 ranges,
                 spare: None,
+                is_sum: false,
             };
         };
         let mut part = base.clone();
         for (axis, (own, rows)) in part.ranges.iter_mut().zip(ranges).enumerate() {
-            // An axis with rows that are not right is not cut.
-            if base.spare.is_none_or(|spare| spare.axis != axis) {
+            // An axis with rows that are not right is not cut; of what was summed up only images and channels are left.
+            let is_left = !base.is_sum || axis < 2;
+            if is_left && base.spare.is_none_or(|spare| spare.axis != axis) {
                 *own = own.start + rows.start..own.start + rows.end;
             }
         }
@@ -246,7 +259,7 @@ impl<'g> Writer<'g> {
     }
 
     /// The box of rows of one axis.
-    fn full(&self, tensor: TensorId, axis: usize, rows: &Range<u64>) -> Vec<Range<u64>> {
+    pub(crate) fn full(&self, tensor: TensorId, axis: usize, rows: &Range<u64>) -> Vec<Range<u64>> {
         let mut ranges: Vec<Range<u64>> = self.dims(tensor).into_iter().map(|dim| 0..dim).collect();
         ranges[axis] = rows.clone();
         ranges
@@ -327,6 +340,9 @@ impl<'g> Writer<'g> {
     fn whole(&mut self, tensor: TensorId) -> Result<TensorId, FissionError> {
         if let Some(whole) = self.transfer.whole[tensor] {
             return Ok(whole);
+        }
+        if let Some(made) = self.put_together(tensor)? {
+            return Ok(made);
         }
         let pieces = self.pieces[tensor].take().unwrap_or_default();
         let dims = self.dims(tensor);

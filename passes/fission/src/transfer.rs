@@ -171,8 +171,11 @@ impl<'g> Transfer<'g> {
     /// Op `id` a second time; what is written from now on reads its new results.
     pub(crate) fn clone_whole(&mut self, id: OpId, names: &mut Names) -> Result<(), FissionError> {
         let op = &self.graph.ops[id];
-        let part = |&output: &Option<TensorId>| {
+        let part = |(place, &output): (usize, &Option<TensorId>)| {
             let Some(output) = output else { return Ok(None) };
+            if let Some(Some(part)) = op.parts.get(place) {
+                return Ok(Some(part.clone()));
+            }
             let dims = self.graph.tensors[output].ty.known_shape().ok_or_else(|| NotSplit {
                 op: op.name.clone(),
                 op_type: op.op_type.clone(),
@@ -181,7 +184,12 @@ impl<'g> Transfer<'g> {
             })?;
             Ok(Some(Part::whole(self.tensor_of(output), &dims)))
         };
-        let parts = op.outputs.iter().map(part).collect::<Result<Vec<_>, NotSplit>>()?;
+        let parts = op
+            .outputs
+            .iter()
+            .enumerate()
+            .map(part)
+            .collect::<Result<Vec<_>, NotSplit>>()?;
         let name = names.op(format!("{}_again", op.name));
         let again = |name: &str| names.tensor(format!("{name}_again"));
         let results = self.write(id, name, again, Some(parts))?;

@@ -89,5 +89,5 @@ pub use quantity::{QuantityError, QuantityKind, decimal, parse_bytes, parse_dura
 pub use remat_ir::{OpId, StorageId, TensorId};
 pub use setup::{DeviceRecord, Setup};
 pub use structure::Structure;
-pub use tiling::{Again, Axis, FusedChain, Mode, Tiling, Within};
+pub use tiling::{Again, Axis, FusedChain, Mode, Moved, Tiling, Within};
 pub use validate::ProblemError;

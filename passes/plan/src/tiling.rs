@@ -3,17 +3,36 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which fused chains of a graph run again before a later op, and which run tile by tile.
+/// Which normalizations of a graph run in two passes, which ops run earlier, which fused chains run again before a later op, and which run tile
+/// by tile.
 ///
-/// Fused chains are those of the graph after everything in `again`; they do not overlap.
+/// Each is of the graph after all before it. Fused chains do not overlap.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tiling {
+    /// Normalizations that run in two passes, by the name of their last op, which the second pass has. The op that finds the statistics of
+    /// their operand stands right behind what makes that, and has the name and `_moments`; the one that makes factors of them stands before the
+    /// second pass, and has the name and `_normalizer`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streamed: Vec<String>,
+    /// Ops that run earlier, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<Moved>,
     /// Fused chains that run a second time, in this order.
     #[serde(default)]
     pub again: Vec<Again>,
     /// Fused chains that run tile by tile.
     pub fused_chains: Vec<FusedChain>,
+}
+
+/// An op that runs right before an earlier one.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Moved {
+    /// The op.
+    pub op: String,
+    /// The op that it stands before now.
+    pub before: String,
 }
 
 /// A fused chain of ops that runs a second time, right before a later op: that op and all after it read the new results. Ops of the
@@ -144,6 +163,8 @@ mod tests {
     #[test]
     fn a_tiling_is_read_as_it_was_written() {
         let tiling = Tiling {
+            streamed: Vec::new(),
+            moved: Vec::new(),
             again: vec![Again {
                 first: "a".into(),
                 last: "b".into(),
@@ -159,7 +180,13 @@ mod tests {
             }],
         };
         let text = serde_json::to_string(&tiling).unwrap();
-        assert!(text.contains("\"query-rows\"") && !text.contains("within"), "{text}");
+        assert!(
+            text.contains("\"query-rows\"")
+                && !text.contains("within")
+                && !text.contains("streamed")
+                && !text.contains("moved"),
+            "{text}"
+        );
         assert_eq!(serde_json::from_str::<Tiling>(&text).unwrap(), tiling);
     }
 }

@@ -134,6 +134,10 @@ codes! {
     F012 "name of another tensor",
     /// The graph breaks its own invariants.
     F013 "graph not valid",
+    /// Sums over parts are not of parts that make up the whole, or are put together in another way than their op sums up.
+    F014 "sums do not make up the whole",
+    /// What a normalization multiplies by and adds is not what follows from the statistics of its operand.
+    F015 "normalized by other numbers",
 }
 
 impl Code {

@@ -6,7 +6,7 @@
 
 // PAGES: error: tiles do not move to a second memory: leave out `fission` or `paging`
 // TILES: error: option `tiles` of the pass: say `fission=exact` first
-// HOW: error: option `fission` of the pass: `yes` is none of `off`, `exact` and `any`
+// HOW: error: option `fission` of the pass: `yes` is none of `off`, `exact` and `close`
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %e = tensor.empty() : tensor<4xf32>
   %0 = linalg.exp ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>

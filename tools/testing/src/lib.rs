@@ -8,6 +8,7 @@
 //! | [`cases()`] | how many of them a property is tried on |
 //! | [`networks`] | the training steps of the POET paper |
 //! | [`evaluate()`], [`evaluate_op`] | what a graph or an op computes, in integers: a reference interpreter |
+//! | [`evaluate_numbers`] | the same in double precision, for what sums are split of |
 //! | [`onnx`] | ONNX models, one line per node |
 //! | [`mobile_net()`] | a network for image classes on small devices, as an ONNX model |
 //! | `need`, `trial` | what a test needs from outside, and how it is skipped, with a reason, where that is missing |
@@ -35,6 +36,7 @@ mod mobile_net;
 mod need;
 pub mod net;
 pub mod networks;
+mod numbers;
 pub mod onnx;
 pub mod plans;
 pub mod random;
@@ -45,4 +47,5 @@ pub use evaluate::{Array, evaluate, evaluate_all, evaluate_op};
 pub use mobile_net::mobile_net;
 pub use need::{BARE_METAL, Need, REQUIRED, is_nightly, onnx_test_data, ortools, runtime_library, workspace};
 pub use networks::TrainingNet;
+pub use numbers::{Numbers, evaluate_numbers};
 pub use trial::{Trial, run, within};

@@ -306,13 +306,16 @@ impl<'a> Parser<'a> {
         Ok(Some(node))
     }
 
-    /// `part of NAME[RANGES]`, if it stands here.
+    /// `part of NAME[RANGES]` or `part over NAME[RANGES]`, if it stands here.
     fn part(&mut self) -> Result<Option<Part>, ErrorAt> {
         const ROW: &str = "a number of rows";
         if !self.cursor.eat_word("part")? {
             return Ok(None);
         }
-        self.cursor.word("of")?;
+        let is_sum = self.cursor.eat_word("over")?;
+        if !is_sum {
+            self.cursor.word("of")?;
+        }
         let of = self.cursor.name("the name of the whole tensor")?.into_owned();
         let ranges = self.cursor.list("[", "]", |cursor| {
             let start = cursor.number(ROW)?;
@@ -328,7 +331,12 @@ impl<'a> Parser<'a> {
             let after = self.cursor.number(ROW)?;
             spare = Some(Spare { axis, before, after });
         }
-        Ok(Some(Part { of, ranges, spare }))
+        Ok(Some(Part {
+            of,
+            ranges,
+            spare,
+            is_sum,
+        }))
     }
 
     /// `values [ELEMENTS]`, if it stands here.

@@ -195,6 +195,7 @@ impl<'g, 'f, 'b> Printer<'g, 'f, 'b> {
         self.typed(id)?;
         self.placement(op, id)?;
         match op.parts.get(position).and_then(Option::as_ref) {
+            Some(part) if part.is_sum => write!(self.f, " part {part}"),
             Some(part) => write!(self.f, " part of {part}"),
             None => Ok(()),
         }

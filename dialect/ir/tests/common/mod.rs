@@ -100,6 +100,7 @@ pub(crate) fn rich_graph() -> Graph {
             before: 2,
             after: 1,
         }),
+        is_sum: false,
     })];
     let (_, rows) = b.op(slice).unwrap();
     let rows = rows[0].unwrap();

@@ -37,8 +37,18 @@ pub enum Exactness {
         /// With one thread, and with every number of them up to this one.
         threads: u32,
     },
-    /// Sums may be added up in another order.
-    Any,
+    /// No sum is split: kernels that add up each number by itself keep all bits, those of ONNX Runtime may add up in another order.
+    WholeSums,
+    /// Sums may be split, and added up in another order.
+    Close,
+}
+
+impl Exactness {
+    /// Whether every bit stays in ONNX Runtime.
+    #[must_use]
+    pub fn is_exact(self) -> bool {
+        matches!(self, Self::Exact { .. })
+    }
 }
 
 /// Channels in a block of ONNX Runtime's blocked layout, the least of all machines.
@@ -51,7 +61,7 @@ const VECTOR: u64 = 16;
 /// images.
 pub(crate) fn grain(exactness: Exactness, rank: usize, axis: usize, extent: u64) -> u64 {
     let is_channels = axis == 1 && rank > 3;
-    if is_channels && extent > CHANNEL_BLOCK && exactness != Exactness::Any {
+    if is_channels && extent > CHANNEL_BLOCK && exactness.is_exact() {
         CHANNEL_BLOCK
     } else {
         1

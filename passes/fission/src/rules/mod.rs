@@ -72,6 +72,7 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
         Split::PerChannel => normalize::per_channel(&site),
         Split::PerImage => normalize::per_image(&site),
         Split::ChannelScale => normalize::channel_scale(&site),
+        Split::ByChannel => normalize::by_channel(&site),
         Split::Resize => resize::resize(&site),
         Split::MatMul => product::matmul(&site),
         Split::Gemm => product::gemm(&site),

@@ -37,6 +37,15 @@ pub(super) fn channel_scale(site: &Site<'_>) -> Result<Cut, Reason> {
     Ok(cut)
 }
 
+/// Operands: `N x C x ...`, and numbers for each channel of each image.
+pub(super) fn by_channel(site: &Site<'_>) -> Result<Cut, Reason> {
+    let cut = site.same_rows(site.axis);
+    Ok(match site.axis {
+        0 | 1 => cut.with(1, site.axis, site.rows.clone()),
+        _ => cut,
+    })
+}
+
 /// The sum runs over `axis`; in models of operator sets below 13 (`flattens`, or `opset` of the quantized form) over all axes after it, too, and
 /// from axis 1 on where nothing is said.
 pub(super) fn softmax(site: &Site<'_>) -> Result<Cut, Reason> {

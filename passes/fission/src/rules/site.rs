@@ -49,6 +49,19 @@ impl<'a> Site<'a> {
         })
     }
 
+    /// An op, for what it asks whatever the rows.
+    pub(crate) fn of_all(graph: &'a Graph, op: &'a Op) -> Option<Self> {
+        let out = graph.tensors[op.results().next()?].ty.known_shape()?;
+        Some(Self {
+            graph,
+            op,
+            axis: 0,
+            rows: 0..0,
+            out,
+            free: None,
+        })
+    }
+
     /// The same in a run in which every free dimension has this size.
     pub(crate) fn with_free(&self, size: u64) -> Self {
         Self {

@@ -12,12 +12,12 @@ use rustc_hash::FxHashSet;
 use super::basis::{Basis, Courses};
 use super::evaluate::{Costs, Score, score};
 use super::front::Front;
-use super::moves::{axes, clones, finer, over_clones};
-use super::options::{SearchOptions, SearchReport};
+use super::moves::{axes, clones, earlier, finer, over_clones};
+use super::options::{Candidate, SearchOptions, SearchReport};
 use crate::apply::write;
 use crate::course::Span;
 use crate::forms::Forms;
-use crate::{Exactness, FissionError, Mode};
+use crate::{FissionError, Mode, Tiling};
 
 /// The least gain of a move, as a part of the objective.
 const LEAST_GAIN: f64 = 0.002;
@@ -27,14 +27,18 @@ const BEST_OVER_CLONES: usize = 3;
 
 /// What every round uses.
 pub(super) struct Search<'a> {
-    graph: &'a Graph,
+    pub(super) graph: &'a Graph,
     pub(super) options: &'a SearchOptions<'a>,
     /// Forms of the ops of the graph, where tiles must have the same.
     forms: Option<Forms<'a>>,
     pub(super) axes: Vec<Axis>,
     pub(super) costs: Costs<'a>,
     front: Front,
+    /// The graph as it is.
+    original: Option<Candidate>,
     pub(super) evaluations: u64,
+    /// When to stop, and after how many estimates.
+    pub(super) limits: (Option<Instant>, Option<u64>),
     /// Time of the original graph.
     base: u64,
     /// How many new fused chains are tried around an op.
@@ -65,11 +69,13 @@ impl<'a> Search<'a> {
         Self {
             graph,
             options,
-            forms: (options.exactness != Exactness::Any).then(|| Forms::of(graph)),
+            forms: options.exactness.is_exact().then(|| Forms::of(graph)),
             axes: axes(graph, options),
             costs: Costs::new(options.device, options.bodies),
             front: Front::default(),
+            original: None,
             evaluations: 0,
+            limits: (options.deadline, options.evaluations),
             base: 1,
             width: 0,
             weight: 0.0,
@@ -78,18 +84,37 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn report(self, is_finished: bool) -> SearchReport {
+        // The graph as it is comes first, even where the estimate has tiles faster.
+        let mut front = self.front.into_candidates();
+        if let Some(original) = self.original {
+            front.retain(|candidate| candidate.peak < original.peak);
+            front.insert(0, original);
+        }
         SearchReport {
-            front: self.front.into_candidates(),
+            front,
             evaluations: self.evaluations,
             is_finished,
         }
     }
 
     pub(super) fn is_over(&self) -> bool {
-        let options = self.options;
-        options.evaluations.is_some_and(|most| self.evaluations >= most)
-            || options.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            || options.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed))
+        let (deadline, most) = self.limits;
+        most.is_some_and(|most| self.evaluations >= most)
+            || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            || self.options.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// Does something in a share of the time and the estimates that are left, in tenths.
+    pub(super) fn within<T>(&mut self, tenths: u32, run: impl FnOnce(&mut Self) -> T) -> T {
+        let (limits, now) = (self.limits, Instant::now());
+        let until = limits
+            .0
+            .map(|deadline| now + deadline.saturating_duration_since(now) * tenths / 10);
+        let left = |most: u64| most.saturating_sub(self.evaluations) * u64::from(tenths) / 10;
+        self.limits = (until, limits.1.map(|most| self.evaluations + left(most)));
+        let done = run(self);
+        self.limits = limits;
+        done
     }
 
     pub(super) fn objective(&self, score: &Score) -> f64 {
@@ -133,10 +158,18 @@ impl<'a> Search<'a> {
             return None;
         }
         let score = score(graph, &origin, basis.graph.ops.len(), &mut self.costs)?;
-        if spans.is_empty() && basis.again.is_empty() {
+        let is_changed = basis.changes != Tiling::default();
+        if spans.is_empty() && !is_changed {
             self.base = score.time.max(1);
+            self.original = Some(Candidate {
+                tiling: Tiling::default(),
+                peak: score.peak,
+                time_ppm: self.time_ppm(&score),
+            });
         }
-        if self.is_fast(&score) {
+        // Normalizations of which no fused chain has an op run as they are.
+        let is_plain = spans.is_empty() && is_changed && basis.changes.again.is_empty();
+        if self.is_fast(&score) && !is_plain {
             let time_ppm = self.time_ppm(&score);
             self.front.offer(score.peak, time_ppm, || basis.tiling(spans));
         }
@@ -200,6 +233,48 @@ impl<'a> Search<'a> {
         moves
     }
 
+    /// States in which an op runs earlier, so that a tensor that it is the last to read dies.
+    pub(super) fn attempt_earlier(&mut self, state: &State, peak: OpId) -> Result<Vec<Move>, FissionError> {
+        let mut moves: Vec<Move> = Vec::new();
+        let found = earlier(&state.basis, &state.courses.borrow(), peak);
+        for (op, moved) in found {
+            if self.is_over() {
+                break;
+            }
+            let mut changes = state.basis.changes.clone();
+            // Clones are of the graph in which ops were moved.
+            if !changes.again.is_empty() {
+                continue;
+            }
+            changes.moved.push(moved);
+            let Ok(basis) = Basis::new(self.graph, changes) else {
+                continue;
+            };
+            let basis = Rc::new(basis);
+            let spans = state
+                .spans
+                .iter()
+                .filter_map(|&span| without(span, op))
+                .collect::<Vec<_>>();
+            let Some(spans) = on_other(&state.basis, &basis, &spans) else {
+                continue;
+            };
+            let courses = Rc::new(RefCell::new(Courses::of(&basis, self.options.exactness)?));
+            let Some(score) = self.evaluate(&courses, &spans) else {
+                continue;
+            };
+            let Some(&span) = spans.first() else { continue };
+            let state = State {
+                basis,
+                courses,
+                spans,
+                score,
+            };
+            moves.push(Move { state, span });
+        }
+        Ok(moves)
+    }
+
     /// States in which ops run a second time before a late reader, with tiles over both.
     pub(super) fn attempt_clones(&mut self, state: &State, peak: OpId) -> Result<Vec<Move>, FissionError> {
         let mut moves: Vec<Move> = Vec::new();
@@ -208,9 +283,9 @@ impl<'a> Search<'a> {
             if self.is_over() {
                 break;
             }
-            let mut list = state.basis.again.clone();
-            list.push(again.clone());
-            let Ok(basis) = Basis::new(self.graph, list) else {
+            let mut changes = state.basis.changes.clone();
+            changes.again.push(again.clone());
+            let Ok(basis) = Basis::new(self.graph, changes) else {
                 continue;
             };
             let basis = Rc::new(basis);
@@ -253,6 +328,24 @@ impl<'a> Search<'a> {
     }
 }
 
+/// A fused chain without an op at one of its ends; `None` if it has no other.
+fn without(span: Span, op: OpId) -> Option<Span> {
+    if span.first == span.last {
+        return (span.first != op).then_some(span);
+    }
+    let first = if span.first == op {
+        OpId::new(op.index() + 1)
+    } else {
+        span.first
+    };
+    let last = if span.last == op {
+        OpId::new(op.index() - 1)
+    } else {
+        span.last
+    };
+    Some(Span { first, last, ..span })
+}
+
 /// Fused chains on another basis.
 struct Renumbered {
     spans: Vec<Span>,
@@ -262,7 +355,8 @@ struct Renumbered {
     reader: OpId,
 }
 
-fn renumbered(old: &Basis, new: &Basis, spans: &[Span], before: &str) -> Option<Renumbered> {
+/// The same fused chains on another basis.
+fn on_other(old: &Basis, new: &Basis, spans: &[Span]) -> Option<Vec<Span>> {
     let find = |name: &str| new.graph.ops.iter().position(|op| op.name == name).map(OpId::new);
     let renumber = |span: &Span| {
         Some(Span {
@@ -271,8 +365,12 @@ fn renumbered(old: &Basis, new: &Basis, spans: &[Span], before: &str) -> Option<
             ..*span
         })
     };
-    let spans = spans.iter().map(renumber).collect::<Option<Vec<Span>>>()?;
-    let reader = find(before)?;
+    spans.iter().map(renumber).collect()
+}
+
+fn renumbered(old: &Basis, new: &Basis, spans: &[Span], before: &str) -> Option<Renumbered> {
+    let spans = on_other(old, new, spans)?;
+    let reader = new.graph.ops.iter().position(|op| op.name == before).map(OpId::new)?;
     let clones = new.graph.ops.len() - old.graph.ops.len();
     let first = OpId::new(reader.index().checked_sub(clones)?);
     (clones > 0).then_some(Renumbered { spans, first, reader })

@@ -2,18 +2,20 @@
 
 use std::rc::Rc;
 
-use remat_ir::{Graph, OpId, Storage, StorageClass, StorageId, TensorId};
-use rustc_hash::FxHashMap;
+use remat_ir::{Graph, Op, OpId, Storage, StorageClass, StorageId, TensorId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::apply::prepare;
 use crate::course::{Course, Span, course};
 use crate::layout::{Layout, Tables};
-use crate::repeat::repeat;
+use crate::streamed::is_part;
 use crate::{Exactness, FissionError};
-use remat_plan::{Again, FusedChain, Tiling};
+use remat_plan::{FusedChain, Tiling};
 
 /// The graph that all fused chains of a state refer to.
 pub(super) struct Basis {
-    pub(super) again: Vec<Again>,
+    /// What is done to the graph before; it has no fused chains.
+    pub(super) changes: Tiling,
     pub(super) graph: Graph,
     pub(super) lives: Vec<Life>,
     /// By op: bytes of the results of ops that are alive after it.
@@ -21,19 +23,19 @@ pub(super) struct Basis {
 }
 
 impl Basis {
-    pub(super) fn new(graph: &Graph, again: Vec<Again>) -> Result<Self, FissionError> {
-        let graph = repeat(graph, &again)?;
+    pub(super) fn new(graph: &Graph, changes: Tiling) -> Result<Self, FissionError> {
+        let graph = prepare(graph, &changes)?;
         let lives = lives(&graph);
         let alive = alive(graph.ops.len(), &lives);
         Ok(Self {
-            again,
+            changes,
             graph,
             lives,
             alive,
         })
     }
 
-    /// The tiling of these fused chains.
+    /// The tiling of these fused chains: a normalization of which no op is in one runs as it is.
     pub(super) fn tiling(&self, spans: &[Span]) -> Tiling {
         let name = |op: OpId| self.graph.ops[op].name.clone();
         let fused_chain = |span: &Span| FusedChain {
@@ -44,9 +46,26 @@ impl Basis {
             mode: span.mode,
             within: span.within,
         };
+        let in_chains = || {
+            let ops = spans.iter().flat_map(|span| span.first.index()..=span.last.index());
+            ops.map(|op| &self.graph.ops[OpId::new(op)])
+        };
+        let Tiling { moved, again, .. } = &self.changes;
+        let moved = moved.iter().flat_map(|moved| [&moved.op, &moved.before]);
+        let again = again
+            .iter()
+            .flat_map(|again| [&again.first, &again.last, &again.before]);
+        let named: FxHashSet<&String> = moved.chain(again).collect();
+        let is_named = |op: &&Op| named.contains(&op.name);
+        let is_used = |norm: &&String| {
+            in_chains()
+                .chain(self.graph.ops.iter().filter(is_named))
+                .any(|op| is_part(op, norm))
+        };
         Tiling {
-            again: self.again.clone(),
+            streamed: self.changes.streamed.iter().filter(is_used).cloned().collect(),
             fused_chains: spans.iter().map(fused_chain).collect(),
+            ..self.changes.clone()
         }
     }
 

@@ -1,12 +1,14 @@
 //! Candidates for the next fused chain.
 
 use remat_ir::{Graph, OpId, StorageClass, TensorId};
+use remat_operators::{Combine, operator};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::basis::{Basis, Courses};
 use super::options::SearchOptions;
 use crate::course::Span;
-use remat_plan::{Again, Axis, Mode, Within};
+use crate::moved::may_move;
+use remat_plan::{Again, Axis, Mode, Moved, Within};
 
 /// How many ops a fused chain may have before and after the op of the peak.
 const REACH: usize = 60;
@@ -15,7 +17,7 @@ const REACH: usize = 60;
 const ENDS: usize = 8;
 
 /// Results of at least this share of the largest one say which axes are worth trying.
-const LARGE: u64 = 20;
+pub(super) const LARGE: u64 = 20;
 
 /// Kinds of axes that mean different axes of the large results, each of which has rows along it.
 pub(super) fn axes(graph: &Graph, options: &SearchOptions<'_>) -> Vec<Axis> {
@@ -238,6 +240,90 @@ const LONG: usize = 6;
 
 /// The most long-lived tensors that are looked at.
 const LONG_LIVED: usize = 3;
+
+/// Sets of fused chains from each op that sums up to the next one, from every such op to the end: what is summed up is in pieces then, and dies piece
+/// by piece. Fused chains that are not possible are left out.
+pub(super) fn along_sums(
+    basis: &Basis,
+    courses: &mut Courses,
+    axes: &[Axis],
+    options: &SearchOptions<'_>,
+) -> Vec<Vec<Span>> {
+    let graph = &basis.graph;
+    let sums_up = |&id: &OpId| {
+        let op = &graph.ops[id];
+        let operand = op.inputs.first().copied().flatten();
+        let is_made = operand.is_some_and(|operand| graph.tensors[operand].producer.is_some());
+        operator(&op.domain, &op.op_type).combine == Combine::Moments && is_made
+    };
+    let ends: Vec<OpId> = graph.ops.keys().filter(sums_up).collect();
+    let (Some(&first), Some(last)) = (ends.first(), graph.ops.keys().next_back()) else {
+        return Vec::new();
+    };
+    let mut pieces: Vec<(OpId, OpId)> = vec![(OpId::new(first.index().saturating_sub(REACH)), first)];
+    pieces.extend(ends.windows(2).map(|pair| (OpId::new(pair[0].index() + 1), pair[1])));
+    pieces.extend(
+        ends.last()
+            .filter(|&&end| end < last)
+            .map(|&end| (OpId::new(end.index() + 1), last)),
+    );
+    let mut found = Vec::new();
+    for &axis in axes.iter().filter(|&&axis| axis == Axis::Rows) {
+        for &tiles in &options.tiles {
+            for &mode in &options.modes {
+                let span = |&(first, last): &(OpId, OpId)| Span {
+                    first,
+                    last,
+                    tiles,
+                    axis,
+                    mode,
+                    within: None,
+                };
+                let spans: Vec<Span> = pieces
+                    .iter()
+                    .map(span)
+                    .filter(|&span| courses.get(span).is_some())
+                    .collect();
+                found.extend((0..spans.len()).map(|from| spans[from..].to_vec()));
+            }
+        }
+    }
+    found
+}
+
+/// Ops that may run earlier, right behind the last but one reader of a large tensor that is alive at the peak and that they are the last to read.
+pub(super) fn earlier(basis: &Basis, courses: &Courses, peak: OpId) -> Vec<(OpId, Moved)> {
+    let graph = &basis.graph;
+    let mut found: Vec<(u64, OpId, OpId)> = Vec::new();
+    for life in &basis.lives {
+        let root = graph.storages[life.storage].root;
+        let (Some(&last), is_alive) = (
+            courses.readers(root).last(),
+            life.from <= peak.index() && life.to > peak.index(),
+        ) else {
+            continue;
+        };
+        let readers = courses.readers(root);
+        let Some(&behind) = readers.iter().rev().nth(1) else {
+            continue;
+        };
+        let before = OpId::new(behind.index() + 1);
+        if is_alive && last > peak && behind <= peak && before < last && may_move(graph, last, before) {
+            found.push((life.bytes, last, before));
+        }
+    }
+    found.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    found.truncate(LONG_LIVED);
+    let name = |op: OpId| graph.ops[op].name.clone();
+    let moved = |(_, op, before): (u64, OpId, OpId)| {
+        let moved = Moved {
+            op: name(op),
+            before: name(before),
+        };
+        (op, moved)
+    };
+    found.into_iter().map(moved).collect()
+}
 
 /// Fused chains to run a second time, so that a large tensor that is only alive at the peak is not: they make it again before its first reader
 /// after the peak.

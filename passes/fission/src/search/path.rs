@@ -32,10 +32,22 @@ const LEAST_GAIN: u64 = 50;
 struct Edge {
     span: Span,
     level: u64,
+    /// The level where the operands are in pieces, which die one after the other: about.
+    level_after_tiles: u64,
     /// The op that takes it.
     at: OpId,
     /// Nanoseconds beyond those of the ops whole.
     time: i128,
+}
+
+impl Edge {
+    fn level(&self, after_tiles: bool) -> u64 {
+        if after_tiles {
+            self.level_after_tiles
+        } else {
+            self.level
+        }
+    }
 }
 
 /// A tiling without clones, and the largest level of its edges.
@@ -211,6 +223,8 @@ impl<'a> Paths<'a> {
                 self.edges[span.first.index()].push(Edge {
                     span,
                     level: taken.level,
+                    level_after_tiles: taken.level
+                        - window.replaced / u64::from(span.tiles) * u64::from(span.tiles - 1),
                     at: OpId::new(span.first.index() + taken.at),
                     time: i128::from(taken.time) - i128::from(whole.time),
                 });
@@ -247,7 +261,7 @@ impl<'a> Paths<'a> {
                     };
                     relax(&mut ways[place + 1][0], next);
                 }
-                for &edge in self.edges[place].iter().filter(|edge| edge.level <= most) {
+                for &edge in self.edges[place].iter().filter(|edge| edge.level(after_tiles) <= most) {
                     let next = ShortestPath {
                         time: way.time + edge.time,
                         edge: Some(edge),
@@ -282,7 +296,7 @@ impl<'a> Paths<'a> {
                 Some(edge) => {
                     path.spans.push(edge.span);
                     place = edge.span.first.index();
-                    (edge.level, edge.at)
+                    (edge.level(way.after_tiles), edge.at)
                 }
                 None => {
                     place -= 1;

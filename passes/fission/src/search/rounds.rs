@@ -5,17 +5,18 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use web_time::Instant;
 
-use remat_ir::{Graph, OpId};
+use remat_ir::{Graph, OpId, StorageClass};
 use rustc_hash::FxHashSet;
 
 use super::attempts::{Move, Search, State};
 use super::basis::{Basis, Courses};
 use super::evaluate::Score;
-use super::moves::{around, finer};
+use super::moves::{LARGE, along_sums, around, finer};
 use super::options::{SearchOptions, SearchReport};
 use super::path::Paths;
-use crate::FissionError;
 use crate::course::Span;
+use crate::streamed::streamable;
+use crate::{Exactness, FissionError, Tiling};
 
 /// Ops of levels below this share of the highest are no peaks.
 const PEAK: f64 = 0.93;
@@ -28,6 +29,9 @@ const BEST: usize = 6;
 
 /// The share of time and estimates, as a divisor, for paths of fused chains.
 const SHARE_OF_PATHS: u32 = 3;
+
+/// The share of time and estimates in which normalizations run in two passes, in tenths.
+const SHARE_IN_TWO_PASSES: u32 = 7;
 
 /// How many moves that do not help by themselves are followed by a second one, and by how many.
 const FIRST_OF_TWO: usize = 3;
@@ -43,36 +47,74 @@ pub(super) fn run(graph: &Graph, options: &SearchOptions<'_>) -> Result<SearchRe
     let mut options = options.clone();
     options.tiles.retain(|&tiles| tiles > 1);
     let mut search = Search::new(graph, &options);
-    let basis = Rc::new(Basis::new(graph, Vec::new())?);
-    let courses = Rc::new(RefCell::new(Courses::of(&basis, options.exactness)?));
     let mut is_finished = true;
-    if let Some(score) = search.evaluate(&courses, &[]) {
-        let spans = Vec::new();
-        let start = State {
-            basis,
-            courses,
-            spans,
-            score,
-        };
-        search.weight = WEIGHTS_OF_TIME[0];
-        let start = search.along_paths(start)?;
-        search.everything(start)?;
-        is_finished = !search.is_over();
+    if let Some(start) = search.start(Vec::new())? {
+        let streamed = search.streamed();
+        if let Some(start) = (!streamed.is_empty())
+            .then(|| search.start(streamed))
+            .transpose()?
+            .flatten()
+        {
+            search.within(SHARE_IN_TWO_PASSES, |search| search.from(start))?;
+            is_finished = !search.is_over();
+        }
+        search.from(start)?;
+        is_finished &= !search.is_over();
     }
     Ok(search.report(is_finished))
 }
 
 impl Search<'_> {
+    /// The state without fused chains in which these normalizations run in two passes.
+    fn start(&mut self, streamed: Vec<String>) -> Result<Option<State>, FissionError> {
+        let changes = Tiling {
+            streamed,
+            ..Tiling::default()
+        };
+        let basis = Rc::new(Basis::new(self.graph, changes)?);
+        let courses = Rc::new(RefCell::new(Courses::of(&basis, self.options.exactness)?));
+        let score = self.evaluate(&courses, &[]);
+        Ok(score.map(|score| State {
+            basis,
+            courses,
+            spans: Vec::new(),
+            score,
+        }))
+    }
+
+    /// The normalizations whose operands are large, where sums may be split.
+    fn streamed(&self) -> Vec<String> {
+        if self.options.exactness != Exactness::Close {
+            return Vec::new();
+        }
+        let made = self
+            .graph
+            .storages
+            .iter()
+            .filter(|storage| storage.class == StorageClass::Intermediate);
+        let largest = made.filter_map(|storage| storage.bytes).max().unwrap_or(0);
+        streamable(self.graph, largest / LARGE)
+    }
+
+    /// Looks for fused chains from a state without any.
+    fn from(&mut self, start: State) -> Result<(), FissionError> {
+        self.weight = WEIGHTS_OF_TIME[0];
+        let along_sums = self.along_sums(&start);
+        let start = self.along_paths(start)?;
+        let better = along_sums.filter(|state| self.gains(&state.score, &start.score));
+        self.everything(better.unwrap_or(start))
+    }
+
     /// The best of a state without fused chains and those of paths of fused chains, for every bound on the level that leads to another one.
     fn along_paths(&mut self, start: State) -> Result<State, FissionError> {
         let (options, axes) = (self.options, self.axes.clone());
         let (basis, levels) = (Rc::clone(&start.basis), start.score.levels.clone());
         let mut paths = Paths::new(&basis, &levels, &axes, options);
         let now = Instant::now();
-        let until = options
-            .deadline
-            .map(|deadline| now + deadline.saturating_duration_since(now) / SHARE_OF_PATHS);
-        let most_estimates = options.evaluations.map(|most| most / u64::from(SHARE_OF_PATHS));
+        let (deadline, most) = self.limits;
+        let until = deadline.map(|deadline| now + deadline.saturating_duration_since(now) / SHARE_OF_PATHS);
+        let most_estimates =
+            most.map(|most| self.evaluations + most.saturating_sub(self.evaluations) / u64::from(SHARE_OF_PATHS));
         let mut best = start;
         let mut most = u64::MAX;
         loop {
@@ -102,6 +144,34 @@ impl Search<'_> {
         }
         self.evaluations += paths.estimates;
         Ok(best)
+    }
+
+    /// The best state in which one fused chain follows another from an op that sums up to the next one, all in as many tiles.
+    fn along_sums(&mut self, start: &State) -> Option<State> {
+        let mut best: Option<State> = None;
+        let found = along_sums(&start.basis, &mut start.courses.borrow_mut(), &self.axes, self.options);
+        for spans in found {
+            if self.is_over() {
+                break;
+            }
+            let Some(score) = self
+                .evaluate(&start.courses, &spans)
+                .filter(|score| self.is_fast(score))
+            else {
+                continue;
+            };
+            if best
+                .as_ref()
+                .is_none_or(|best| self.objective(&score) < self.objective(&best.score))
+            {
+                best = Some(State {
+                    spans,
+                    score,
+                    ..start.clone()
+                });
+            }
+        }
+        best
     }
 
     /// Goes down, and from where that ends again without one fused chain after the other; then looks wider.
@@ -193,6 +263,10 @@ impl Search<'_> {
         if next.is_none() && self.options.again {
             let clones = self.attempt_clones(state, peak)?;
             next = self.best(state, clones.iter());
+        }
+        if next.is_none() {
+            let earlier = self.attempt_earlier(state, peak)?;
+            next = self.best(state, earlier.iter());
         }
         if next.is_none() {
             let fewer = self.attempt_fewer(state);

@@ -20,6 +20,8 @@ pub(super) struct Window {
     ops: Range<usize>,
     /// Bytes that are alive all the time and that no op of the fused chain touches.
     across: u64,
+    /// Bytes of results that take the place of operands, row by row, where both are in pieces: as much as dies of these, and is made of those.
+    pub(super) replaced: u64,
 }
 
 /// What a fused chain takes by itself.
@@ -70,17 +72,26 @@ impl Window {
                 across = u64::saturating_add(across, life.bytes);
             }
         }
+        let bytes = |life: &Life| if touched.contains(&life.storage) { life.bytes } else { 0 };
+        let die = lives
+            .iter()
+            .filter(|life| life.from < ops.start && ops.contains(&life.to));
+        let leave = lives
+            .iter()
+            .filter(|life| ops.contains(&life.from) && life.to >= ops.end);
+        let replaced = u64::min(die.map(bytes).sum(), leave.map(bytes).sum());
         transfer.add(last, rest)?;
         Ok(Self {
             graph: transfer.finish().0,
             ops: place..place + ops.len(),
             across,
+            replaced,
         })
     }
 
     /// The fused chain whole.
     pub(super) fn whole(&self, costs: &mut Costs<'_>) -> Option<Taken> {
-        self.taken(&Layout::of(&self.graph).ok()?, None, Exactness::Any, costs)
+        self.taken(&Layout::of(&self.graph).ok()?, None, Exactness::Close, costs)
     }
 
     /// The fused chain in tiles as `span` says; its ends do not count.

@@ -116,6 +116,8 @@ fn pieces_are_joined_only_where_all_is_needed() {
     let net = unet(2, 16);
     // Rows of conv1 go to rows of pool1; the skip is read in pieces later, so nothing is joined but tiles and line buffers.
     let tiling = Tiling {
+        streamed: Vec::new(),
+        moved: Vec::new(),
         again: Vec::new(),
         fused_chains: vec![
             fused_chain("conv1", "pool1", 2, Axis::Rows, Mode::LineBuffer),
@@ -152,6 +154,8 @@ fn rows_are_taken_out_of_pieces_of_channels() {
     let c = net.op("project", "Conv", &[b, narrow], &[]);
     net.output(c);
     let tiling = Tiling {
+        streamed: Vec::new(),
+        moved: Vec::new(),
         again: Vec::new(),
         fused_chains: vec![
             fused_chain("expand", "depthwise", 2, Axis::Channels, Mode::LineBuffer),
@@ -191,6 +195,8 @@ fn a_skip_made_again_is_tiled_with_its_reader() {
     let net = unet(2, 16);
     for mode in [Mode::LineBuffer, Mode::Recompute] {
         let tiling = Tiling {
+            streamed: Vec::new(),
+            moved: Vec::new(),
             again: vec![Again {
                 first: "conv1".into(),
                 last: "relu2".into(),
@@ -230,6 +236,8 @@ fn grid(first: &str, last: &str, [rows, columns]: [u32; 2], modes: [Mode; 2]) ->
     };
     let rows = fused_chain(first, last, rows, Axis::Rows, modes[0]);
     Tiling {
+        streamed: Vec::new(),
+        moved: Vec::new(),
         again: Vec::new(),
         fused_chains: vec![FusedChain {
             within: Some(within),
@@ -317,6 +325,8 @@ fn tilings_that_do_not_fit_are_refused_and_name_the_op() {
     let net = unet(2, 16);
     let refused = |tiling: &Tiling| net.check(tiling).unwrap_err().to_string();
     let one = |fused_chain: FusedChain| Tiling {
+        streamed: Vec::new(),
+        moved: Vec::new(),
         again: Vec::new(),
         fused_chains: vec![fused_chain],
     };
@@ -334,6 +344,8 @@ fn tilings_that_do_not_fit_are_refused_and_name_the_op() {
     let joined = refused(&one(fused_chain("both", "both", 2, Axis::Channels, Mode::LineBuffer)));
     assert!(joined.contains("`both`"), "{joined}");
     let overlap = Tiling {
+        streamed: Vec::new(),
+        moved: Vec::new(),
         again: Vec::new(),
         fused_chains: vec![
             fused_chain("conv1", "conv2", 2, Axis::Rows, Mode::LineBuffer),
@@ -344,7 +356,7 @@ fn tilings_that_do_not_fit_are_refused_and_name_the_op() {
     let tiled = net
         .check_fused_chain("conv1", "pool1", 2, Axis::Rows, Mode::LineBuffer)
         .unwrap();
-    let twice = apply(&tiled, &Tiling::default(), Exactness::Any);
+    let twice = apply(&tiled, &Tiling::default(), Exactness::Close);
     assert!(matches!(twice, Err(FissionError::AlreadyTiled(_))));
 }
 
@@ -356,6 +368,8 @@ fn other_bits_are_refused_unless_they_are_permitted() {
     let y = net.op("y", "Conv", &[x, w], &[("pads", ints(&[1; 4]))]);
     net.output(y);
     let in_tiles = |tiles| Tiling {
+        streamed: Vec::new(),
+        moved: Vec::new(),
         again: Vec::new(),
         fused_chains: vec![fused_chain("y", "y", tiles, Axis::Rows, Mode::LineBuffer)],
     };
@@ -364,10 +378,10 @@ fn other_bits_are_refused_unless_they_are_permitted() {
     assert!(apply(2, exact(1)).is_ok());
     assert!(matches!(apply(2, exact(2)), Err(FissionError::OtherBits { .. })));
     assert!(matches!(apply(8, exact(1)), Err(FissionError::OtherBits { .. })));
-    assert!(apply(8, Exactness::Any).is_ok());
+    assert!(apply(8, Exactness::Close).is_ok());
     let graph = net.graph();
     let is_limited = |exactness, bytes| is_limited_by_threads(&graph, exactness, bytes);
-    assert!(is_limited(exact(2), 0) && !is_limited(exact(1), 0) && !is_limited(Exactness::Any, 0));
+    assert!(is_limited(exact(2), 0) && !is_limited(exact(1), 0) && !is_limited(Exactness::Close, 0));
     assert!(!is_limited(exact(2), 1 << 40), "what is small does not matter");
 }
 

@@ -40,6 +40,8 @@ fn residual(is_skip_first: bool, has_bias: bool) -> Residual {
 
 fn again(first: &str, before: &str) -> Tiling {
     Tiling {
+        streamed: Vec::new(),
+        moved: Vec::new(),
         again: vec![Again {
             first: first.to_owned(),
             last: first.to_owned(),
@@ -51,6 +53,8 @@ fn again(first: &str, before: &str) -> Tiling {
 
 fn rows(first: &str, last: &str) -> Tiling {
     Tiling {
+        streamed: Vec::new(),
+        moved: Vec::new(),
         again: Vec::new(),
         fused_chains: vec![FusedChain {
             first: first.to_owned(),
@@ -90,5 +94,5 @@ fn rows_of_a_skip_are_in_no_blocks() {
     let graph = residual(true, true).net.graph();
     assert!(other_form(&graph, &rows("relu", "sum")).is_some_and(|op| op.starts_with("sum")));
     assert_eq!(other_form(&graph, &rows("last", "last")), None);
-    assert!(apply(&graph, &rows("relu", "sum"), Exactness::Any).is_ok());
+    assert!(apply(&graph, &rows("relu", "sum"), Exactness::Close).is_ok());
 }

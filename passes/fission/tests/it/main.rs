@@ -6,3 +6,4 @@ mod forms;
 mod net;
 mod rules;
 mod search;
+mod streamed;

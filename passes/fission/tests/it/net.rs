@@ -136,7 +136,7 @@ impl Net {
     /// the checker must accept it.
     pub(crate) fn check(&self, tiling: &Tiling) -> Result<Graph, FissionError> {
         let graph = self.graph();
-        let tiled = apply(&graph, tiling, Exactness::Any)?;
+        let tiled = apply(&graph, tiling, Exactness::Close)?;
         assert_eq!(tiled.validate(), Ok(()));
         if let Err(rejection) = remat_fission_check::check_fission(&graph, &tiled) {
             panic!("{tiling:?}: {rejection}\n{tiled}");
@@ -195,6 +195,8 @@ impl Net {
             within: None,
         };
         self.check(&Tiling {
+            streamed: Vec::new(),
+            moved: Vec::new(),
             again: Vec::new(),
             fused_chains: vec![fused_chain],
         })

@@ -219,14 +219,14 @@ impl PassOptions {
                     Some(deadline.map_err(|error: remat::plan::QuantityError| because(error.to_string()))?);
             }
             "fission" => {
-                let any = FissionRequest {
-                    exactness: Exactness::Any,
+                let close = FissionRequest {
+                    exactness: Exactness::Close,
                     ..FissionRequest::EXACT
                 };
                 let requests = [
                     ("off", None),
                     ("exact", Some(FissionRequest::EXACT)),
-                    ("any", Some(any)),
+                    ("close", Some(close)),
                 ];
                 self.fission = one_of(name, value, &requests)?;
             }

@@ -1,7 +1,7 @@
 //! What was measured of a file beside the original model, and how far that may lie above what was predicted.
 
 use remat_onnxruntime_predict::Prediction;
-use remat_onnxruntime_run::SizesCompared;
+use remat_onnxruntime_run::{Distance, SizesCompared};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub enum Outputs {
     /// Bit by bit the same.
     #[default]
     Identical,
-    /// Not compared, because sums may be rounded in another order.
+    /// Sums may be rounded otherwise: how far the outputs are apart was measured, or is not known yet.
     MayRoundOtherwise,
 }
 
@@ -49,10 +49,23 @@ pub struct Check {
     /// How the outputs compare.
     #[serde(skip)]
     pub outputs: Outputs,
+    /// The output that is furthest from that of the original; absent where all bits are the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub furthest: Option<Furthest>,
     /// What came of runs at other sizes of the dimensions that the file leaves free; absent where there are none.
     pub sizes: Option<SizesCompared>,
     /// Why peaks are missing, where they are.
     pub unmeasured: Option<String>,
+}
+
+/// An output, and how far it is from that of the original.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct Furthest {
+    /// Its name.
+    pub output: String,
+    /// How far it is.
+    #[serde(flatten)]
+    pub distance: Distance,
 }
 
 /// The largest measured peak that does not exceed a prediction.

@@ -203,6 +203,18 @@ pub enum Rejection {
         /// Seed of the inputs.
         seed: u64,
     },
+    /// An output is further from that of the original model than sums in another order explain.
+    #[error(
+        "output `{output}` is too far from that of the original: {share:.0e} of its largest element, on inputs of seed {seed}"
+    )]
+    OutputFar {
+        /// The output.
+        output: String,
+        /// Seed of the inputs.
+        seed: u64,
+        /// The largest difference, as a share of the largest element.
+        share: f64,
+    },
     /// The file is not as the original model at another size of a dimension that is not fixed.
     #[error("with {} it {outcome}, and the original model runs", dims_text(.dims))]
     OtherAtSize {

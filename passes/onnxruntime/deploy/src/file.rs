@@ -89,6 +89,7 @@ impl Task<'_, '_> {
                 false => Shapes::Static,
             },
             reserve: 0,
+            plain_images: request.has_plain_images(&opened.model),
             waits_for_pages: false,
         };
         let first = self.write(&graph, recipe.rewrites.then_some(&options), effort, self.has_other)?;

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use remat::{BaselineOf, BaselinePeak};
 use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::{
-    ChildLimits, CompareSizes, Host, MeasureOptions, Measurement, PairOptions, Runner, RuntimeError, SIZES_AS_RUNS,
-    SessionSettings, TimeComparison, compare_sizes, compare_time, measure,
+    ChildLimits, CompareSizes, Host, MeasureOptions, Measurement, OutputDifference, PairOptions, Runner, RuntimeError,
+    SIZES_AS_RUNS, SessionSettings, TimeComparison, compare_bits, compare_sizes, compare_time, measure,
 };
 use remat_solve::Activity;
 
-use crate::check::{Check, Outputs};
+use crate::check::{Check, Furthest, Outputs};
 use crate::clock::{Clock, LeftOut, Work};
 use crate::error::Rejection;
 use crate::peaks::{Growth, Measured};
@@ -218,6 +218,49 @@ impl<'b, 'a> Original<'b, 'a> {
         })
     }
 
+    /// How far outputs are apart, where sums may be rounded otherwise; an output that is too far.
+    fn distances(&self, written: &Path, after: &Measurement, check: &mut Check) -> Result<Differs, RuntimeError> {
+        let bench = self.bench;
+        if self.exact.first_difference(after).is_none() {
+            check.outputs = Outputs::Identical;
+            return Ok(None);
+        }
+        let seeds = after
+            .outputs
+            .iter()
+            .zip(&self.exact.outputs)
+            .map(|(seeded, _)| seeded.seed);
+        for seed in seeds {
+            let runner = bench.runner(self.took * 2);
+            let work = || compare_bits(&runner, (bench.request.input, written), &bench.exact(), seed);
+            for found in bench
+                .clock
+                .during(Activity::Measure, "how far outputs are apart", work)?
+            {
+                let OutputDifference { name, distance, .. } = found;
+                let Some(distance) = distance else {
+                    return Ok(Some(Rejection::OutputDiffers { output: name, seed }));
+                };
+                if distance.is_far() {
+                    let share = distance.largest;
+                    return Ok(Some(Rejection::OutputFar {
+                        output: name,
+                        seed,
+                        share,
+                    }));
+                }
+                if check
+                    .furthest
+                    .as_ref()
+                    .is_none_or(|known| known.distance.largest < distance.largest)
+                {
+                    check.furthest = Some(Furthest { output: name, distance });
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Memory where nothing is set.
     fn arena(&self, written: &Path, check: &mut Check) -> Result<Differs, RuntimeError> {
         let (bench, clock) = (self.bench, self.bench.clock);
@@ -357,13 +400,18 @@ impl Measures for Original<'_, '_> {
             allocation_ns_per_mib: self.exact.fresh_ns_per_mib.min(after.fresh_ns_per_mib),
             seeds: after.outputs.len().min(self.exact.outputs.len()),
             outputs,
+            furthest: None,
             sizes: None,
-            unmeasured: after.peaks.err(),
+            unmeasured: after.peaks.clone().err(),
         };
         if bench.request.order == OrderHint::Priority {
             check.after = Measured::default();
             check.unmeasured = Some("the priority-based order can only be set from Python".to_owned());
         }
+        let differs = match differs {
+            None if outputs == Outputs::MayRoundOtherwise => self.distances(written, &after, &mut check)?,
+            differs => differs,
+        };
         Ok((check, differs))
     }
 

@@ -145,6 +145,13 @@ impl DeployRequest<'_> {
             })
     }
 
+    /// Whether images of this model stay as they are, without blocks of channels, which round otherwise and are copied from and to.
+    pub(crate) fn has_plain_images(&self, model: &Model) -> bool {
+        let is_tiled = model.tiling().is_some();
+        is_tiled && self.fission.is_some_and(|fission| !fission.exactness.is_exact())
+            || model.tiling().is_some_and(|tiling| !tiling.streamed.is_empty())
+    }
+
     /// Whether tiles are planned on as the runtime lays them out in blocks, if it does: where additions may become part of convolutions, which
     /// further readers of their results would keep from it.
     pub(crate) fn lays_out_tiles(&self, tiled: &Model) -> bool {
@@ -152,7 +159,8 @@ impl DeployRequest<'_> {
         match by {
             Some(by) => is_laid_out(by),
             None => {
-                self.level == OptimizationLevel::All
+                !self.has_plain_images(tiled)
+                    && self.level == OptimizationLevel::All
                     && self.order == OrderHint::Any
                     && self.profile.is_none()
                     && self.load.profile.is_none()
@@ -171,13 +179,13 @@ impl DeployRequest<'_> {
     pub(crate) fn exact_threads(&self) -> usize {
         match self.fission.map(|fission| fission.exactness) {
             Some(Exactness::Exact { threads }) => threads as usize,
-            Some(Exactness::Any) | None => 1,
+            Some(Exactness::WholeSums | Exactness::Close) | None => 1,
         }
     }
 
     /// What must hold of the outputs of a file.
     pub(crate) fn outputs(&self, strategy: Strategy) -> Outputs {
-        let may_round = self.fission.is_some_and(|fission| fission.exactness == Exactness::Any);
+        let may_round = self.fission.is_some_and(|fission| !fission.exactness.is_exact());
         if may_round && strategy.recipe().tiles {
             Outputs::MayRoundOtherwise
         } else {

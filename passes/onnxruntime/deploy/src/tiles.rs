@@ -98,8 +98,13 @@ impl Tilings {
             return;
         }
         let tiled = |again: &[Again], fused_chains: Vec<FusedChain>| {
-            let again = again.to_vec();
-            whole.tiled(&Tiling { again, fused_chains }, request.load).ok()
+            let tiling = Tiling {
+                streamed: tiling.streamed.clone(),
+                moved: tiling.moved.clone(),
+                again: again.to_vec(),
+                fused_chains,
+            };
+            whole.tiled(&tiling, request.load).ok()
         };
         let mut again = tiling.again.clone();
         if !again.is_empty() && !tiled(&again, Vec::new()).is_some_and(|model| has_bits(&model)) {

@@ -70,6 +70,8 @@ impl Case {
 
     fn tiled(&self, again: &[Again], fused_chains: &[FusedChain], peak: u64) -> TiledModel {
         let tiling = Tiling {
+            streamed: Vec::new(),
+            moved: Vec::new(),
             again: again.to_vec(),
             fused_chains: fused_chains.to_vec(),
         };

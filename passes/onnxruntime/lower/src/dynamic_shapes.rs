@@ -73,6 +73,8 @@ pub(crate) struct DynamicShapes<'t> {
     views: usize,
     /// By result, the operand that a kernel may overwrite.
     overwritten: &'t FxHashMap<String, String>,
+    /// Whether no convolution may know its weights.
+    pub(crate) plain_images: bool,
     /// The constants that state shapes.
     shapes: FxHashMap<Vec<i64>, String>,
     stated: usize,
@@ -105,6 +107,7 @@ impl<'t> DynamicShapes<'t> {
             first: Vec::new(),
             views: 0,
             overwritten,
+            plain_images: false,
             shapes: FxHashMap::default(),
             stated: 0,
         }
@@ -128,6 +131,9 @@ impl<'t> DynamicShapes<'t> {
             return;
         }
         self.hide_stated(&mut node, names, out);
+        if self.plain_images {
+            self.hide_weights(&mut node, names, out);
+        }
         let operands = node.input.iter().filter(|name| !name.is_empty());
         let all_values = operands.clone().all(|name| self.of(name) == Known::Value);
         let has_body = !remat_onnx::captures(&node).is_empty();
@@ -211,6 +217,19 @@ impl<'t> DynamicShapes<'t> {
         for operand in stated {
             let dynamic = self.view(&operand, names, out);
             replace(node, &operand, dynamic);
+        }
+    }
+
+    /// Has a convolution read a view of weights that are known when the file is loaded.
+    fn hide_weights(&mut self, node: &mut NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) {
+        let weights = node
+            .input
+            .get(1)
+            .cloned()
+            .filter(|weights| self.of(weights) == Known::Value);
+        if let Some(weights) = weights.filter(|_| row(node).blocked.is_convolution()) {
+            let view = self.view(&weights, names, out);
+            replace(node, &weights, view);
         }
     }
 

@@ -19,6 +19,7 @@
 mod arena;
 mod child;
 mod compare;
+mod distance;
 mod error;
 mod events;
 mod host;
@@ -46,6 +47,7 @@ mod walk;
 
 pub use child::serve;
 pub use compare::{OutputDifference, TimeComparison, compare_bits, compare_time};
+pub use distance::Distance;
 pub use error::RuntimeError;
 pub use events::{ProfiledNode, ProfiledOutput};
 pub use host::Host;

@@ -100,6 +100,44 @@ impl Output {
         }
     }
 
+    /// The elements as numbers; `None` where they are not floating-point numbers.
+    pub(crate) fn numbers(&self) -> Option<Vec<f64>> {
+        let bytes = &self.bytes;
+        Some(match self.plain_element()? {
+            "f64" => bytes.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect(),
+            "f32" => bytes
+                .as_chunks()
+                .0
+                .iter()
+                .map(|&b| f64::from(f32::from_le_bytes(b)))
+                .collect(),
+            "f16" => bytes
+                .as_chunks()
+                .0
+                .iter()
+                .map(|&b| half::f16::from_le_bytes(b).to_f64())
+                .collect(),
+            "bf16" => bytes
+                .as_chunks()
+                .0
+                .iter()
+                .map(|&b| half::bf16::from_le_bytes(b).to_f64())
+                .collect(),
+            _ => return None,
+        })
+    }
+
+    /// By how much its type rounds one.
+    pub(crate) fn rounding(&self) -> Option<f64> {
+        Some(match self.plain_element()? {
+            "f64" => f64::EPSILON,
+            "f32" => f64::from(f32::EPSILON),
+            "f16" => half::f16::EPSILON.to_f64(),
+            "bf16" => half::bf16::EPSILON.to_f64(),
+            _ => return None,
+        })
+    }
+
     /// Whether no element is NaN or infinite. Elements that are no floating-point numbers are finite.
     pub(crate) fn is_finite(&self) -> bool {
         are_finite(self.plain_element(), &self.bytes)

@@ -39,7 +39,7 @@ impl Model {
     /// [`FissionError`]; those of [`Model::open`].
     pub fn tiled(&self, tiling: &Tiling, options: &LoadOptions) -> Result<Self, Error> {
         let whole = self.whole_graph(options)?;
-        let graph = remat_fission::apply(&whole, tiling, Exactness::Any).map_err(FissionError::Tiling)?;
+        let graph = remat_fission::apply(&whole, tiling, Exactness::Close).map_err(FissionError::Tiling)?;
         remat_fission_check::check_fission(&whole, &graph).map_err(FissionError::Rejected)?;
         let mut own = options.clone();
         if let Some(file) = &options.profile {

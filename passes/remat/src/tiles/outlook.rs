@@ -54,10 +54,10 @@ pub fn tiling_outlook(
 ) -> Result<TilingOutlook, Error> {
     let graph = model.whole_graph(options)?;
     let device = device_of(model, options)?;
-    let found = searched(&graph, &device, fission, None, control)?;
+    let found = searched(&graph, &device, (fission, model.format()), None, control)?;
     Ok(TilingOutlook {
         front: found.front,
-        bound: bound(&graph, exactness(fission, &device)),
+        bound: bound(&graph, exactness(fission, &device, model.format())),
     })
 }
 
@@ -68,24 +68,25 @@ fn device_of(model: &Model, options: &LoadOptions) -> Result<Device, Error> {
     Ok(device)
 }
 
-/// No rule cuts a sum, so kernels that add up each number by itself keep all bits; those of ONNX Runtime do not.
-fn exactness(fission: &FissionRequest, device: &Device) -> Exactness {
-    if device.cpu_kernels {
-        fission.exactness
-    } else {
-        Exactness::Any
+/// As long as no sum is split, kernels that add up each number by itself keep all bits; those of ONNX Runtime do not. What splits sums can be
+/// written as ONNX only.
+fn exactness(fission: &FissionRequest, device: &Device, format: Format) -> Exactness {
+    match fission.exactness {
+        exactness if device.cpu_kernels => exactness,
+        Exactness::Close if format == Format::Onnx => Exactness::Close,
+        _ => Exactness::WholeSums,
     }
 }
 
 fn searched(
     graph: &Graph,
     device: &Device,
-    fission: &FissionRequest,
+    (fission, format): (&FissionRequest, Format),
     most_overhead: Option<u64>,
     control: &SolveControl<'_>,
 ) -> Result<SearchReport, Error> {
     let mut asked = SearchOptions::new(device);
-    asked.exactness = exactness(fission, device);
+    asked.exactness = exactness(fission, device, format);
     asked.bodies = body_bytes;
     if !fission.tiles.is_empty() {
         asked.tiles.clone_from(&fission.tiles);
@@ -128,7 +129,13 @@ pub(super) fn candidates(
 ) -> Result<Vec<Candidate>, Error> {
     let most = request.most_overhead().map(|most| most.saturating_add(slack));
     let device = device_of(model, options)?;
-    let found = searched(&model.whole_graph(options)?, &device, fission, most, control)?;
+    let found = searched(
+        &model.whole_graph(options)?,
+        &device,
+        (fission, model.format()),
+        most,
+        control,
+    )?;
     let budget = request.budget.bytes(model.baseline_peak().bytes);
     let untiled = found.front.first().map_or(u64::MAX, |first| first.peak);
     let is_allowed = |candidate: &Candidate| {

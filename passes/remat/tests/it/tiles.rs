@@ -74,7 +74,7 @@ impl Chain {
 
 fn request() -> FissionRequest {
     FissionRequest {
-        exactness: Exactness::Any,
+        exactness: Exactness::Close,
         ..FissionRequest::EXACT
     }
 }

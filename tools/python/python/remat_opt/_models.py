@@ -126,7 +126,7 @@ def sweep(
     time_limit: Seconds = 10.0,
     total_time_limit: Seconds | None = None,
     solver: str = "auto",
-    fission: Literal["off", "exact", "any"] | None = None,
+    fission: Literal["off", "exact", "close"] | None = None,
     exact_threads: int | None = None,
     dims: Mapping[str, int] | None = None,
     fix_dims: Mapping[str, int] | Iterable[str] | None = None,

@@ -29,7 +29,7 @@ def optimize(
     page: str | os.PathLike[str] | None = None,
     target: Literal["ort", "onnx"] = "ort",
     max_overhead: Share | None = None,
-    fission: Literal["off", "exact", "any"] | None = None,
+    fission: Literal["off", "exact", "close"] | None = None,
     exact_threads: int | None = None,
     time_limit: Seconds = 10.0,
     solver: str = "auto",
@@ -68,7 +68,7 @@ def optimize(
             order of the file.
         max_overhead: Time that may be added, as a share: `0.05`, `"5%"`.
         fission: Whether large ops may run tile by tile: `"exact"` with the same bits (the default for ONNX Runtime),
-            `"any"` with sums in another order, `"off"`.
+            `"close"` with sums in another order, `"off"`.
         exact_threads: The most threads within an op (`intra_op_num_threads`) with which `"exact"` keeps every bit: those
             of the largest machine that runs the model; 64 unless given, and fewer permit more tiles. On
             processors with two kinds of cores each thread counts as four.

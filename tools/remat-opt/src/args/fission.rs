@@ -13,14 +13,14 @@ pub(crate) enum Fission {
     Off,
     /// Where every bit stays.
     Exact,
-    /// Where results may be summed in another order, too.
-    Any,
+    /// Where sums may be split, too, and are rounded otherwise.
+    Close,
 }
 
 const FISSION: Choice<Fission> = Choice(&[
     ("off", Fission::Off, "Ops run whole"),
     ("exact", Fission::Exact, "With bit-identical outputs"),
-    ("any", Fission::Any, "Sums may be rounded in another order"),
+    ("close", Fission::Close, "Sums may be split and rounded otherwise"),
 ]);
 
 /// What may be cut.
@@ -69,7 +69,7 @@ pub(crate) struct FissionArgs {
 impl FissionArgs {
     /// With up to how many threads tiles keep every bit; `None` where they need not.
     pub(crate) fn exact_threads(&self) -> Option<u32> {
-        (self.fission != Some(Fission::Any)).then_some(self.exact_threads)
+        (self.fission != Some(Fission::Close)).then_some(self.exact_threads)
     }
 
     /// What the command line says of it, for another command.
@@ -102,7 +102,7 @@ impl FissionArgs {
             Fission::Exact => Exactness::Exact {
                 threads: self.exact_threads,
             },
-            Fission::Any => Exactness::Any,
+            Fission::Close => Exactness::Close,
         };
         let mut axes = Vec::new();
         for &cut in &self.axis {

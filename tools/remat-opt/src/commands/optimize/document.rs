@@ -149,7 +149,9 @@ pub(super) enum DurationUnit {
 pub(super) enum OutputsCompared {
     /// Both ran, and every bit is the same.
     BitIdentical,
-    /// Not compared bit by bit, because sums may be rounded in another order.
+    /// Sums are rounded otherwise: `furthest` says how far the outputs are apart.
+    Close,
+    /// Sums may be rounded otherwise, and how far the outputs are apart was not measured.
     RoundingMayDiffer,
     /// Nothing was run.
     NotCompared,
@@ -157,9 +159,10 @@ pub(super) enum OutputsCompared {
 
 impl OutputsCompared {
     pub(super) fn of(check: Option<&Check>) -> Self {
-        match check.map(|check| check.outputs) {
-            Some(Outputs::Identical) => Self::BitIdentical,
-            Some(Outputs::MayRoundOtherwise) => Self::RoundingMayDiffer,
+        match check.map(|check| (check.outputs, &check.furthest)) {
+            Some((Outputs::Identical, _)) => Self::BitIdentical,
+            Some((Outputs::MayRoundOtherwise, Some(_))) => Self::Close,
+            Some((Outputs::MayRoundOtherwise, None)) => Self::RoundingMayDiffer,
             None => Self::NotCompared,
         }
     }

@@ -487,7 +487,7 @@ fn deploy(
     if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
-    let may_round = fission.is_some_and(|fission| fission.exactness == remat::fission::Exactness::Any);
+    let may_round = fission.is_some_and(|fission| !fission.exactness.is_exact());
     if let Some(library) = args
         .pages_library()
         .filter(|_| found.is_written && found.lowering.transfers > 0)

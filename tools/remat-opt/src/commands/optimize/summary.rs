@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use remat_files::shown;
-use remat_onnxruntime_run::{SizesCompared, dims_text};
+use remat_onnxruntime_deploy::Furthest;
+use remat_onnxruntime_run::{Distance, SizesCompared, dims_text};
 
 use super::args::is_model;
 use super::document::{OutputsCompared, Report};
@@ -112,18 +113,33 @@ fn time(report: &Report) -> String {
 
 /// How the outputs compare, at which sizes.
 fn outputs(report: &Report) -> String {
+    let measured = report.in_runtime.as_ref().and_then(|runtime| runtime.measured.as_ref());
+    if let Some(furthest) = measured.and_then(|measured| measured.furthest.as_ref()) {
+        return close(furthest);
+    }
     let said = match report.outputs {
         OutputsCompared::BitIdentical => "bit-identical",
-        OutputsCompared::RoundingMayDiffer => "not compared: sums may be rounded otherwise (`--fission any`)",
+        OutputsCompared::Close | OutputsCompared::RoundingMayDiffer => {
+            "not compared: sums may be rounded otherwise (`--fission close`)"
+        }
         OutputsCompared::NotCompared if report.in_runtime.is_some() => "not compared: the models were not run",
         OutputsCompared::NotCompared => "not compared: nothing was run, the checker replayed the plan",
     };
-    let measured = report.in_runtime.as_ref().and_then(|runtime| runtime.measured.as_ref());
     let sizes = measured.and_then(|measured| measured.sizes.as_ref());
     let others = sizes
         .and_then(others)
         .filter(|_| report.outputs == OutputsCompared::BitIdentical);
     others.map_or_else(|| said.to_owned(), |others| format!("{said}, with {others}, too"))
+}
+
+/// How far outputs are apart.
+fn close(furthest: &Furthest) -> String {
+    let Distance { largest, psnr_db, .. } = furthest.distance;
+    let psnr = psnr_db.map_or_else(String::new, |psnr| format!(", PSNR {psnr:.0} dB"));
+    format!(
+        "close: largest difference {largest:.0e} relative (`{}`){psnr}",
+        furthest.output
+    )
 }
 
 /// The other sizes at which both models ran.

@@ -1,0 +1,29 @@
+//! Normalizations in two passes, which fission makes of one op where sums may be split: a pass that keeps statistics only, and one that applies them.
+//! In a file each stands as ops of ONNX (`remat-onnx`).
+//!
+//! | op | operands | result |
+//! |---|---|---|
+//! | `Moments` | `x`, `N x C x ...` | `N x C x 1 x 2`: of each channel of each image the mean, and the sum of the squares of what differs from it |
+//! | `CombineMoments` | `Moments` of parts of one `x` | `Moments` of all of it; `counts` says how many elements of a channel each part has |
+//! | `Normalizer` | `Moments`, scale and bias (of each group or channel), and where given a factor and a summand that follow, which have an element for each channel | `N x C x 1 x 2`: by what each channel is multiplied, and what is added; `count`: elements of a channel, `groups`, `epsilon` |
+//! | `Normalize` | `x`, `Normalizer` | `x`, multiplied and added to |
+//! | `CombineMeans` | means of parts | their mean, weighted by `counts` |
+
+use crate::columns::{Combine, Formula as F, ResultType as R, Split as S, Workspace as W};
+use crate::operator::Operator;
+
+/// The domain of normalizations in two passes.
+pub const STREAMED_DOMAIN: &str = "com.remat.streamed";
+
+const fn streamed(name: &'static str) -> Operator {
+    Operator::new(STREAMED_DOMAIN, name)
+}
+
+#[rustfmt::skip]
+pub(crate) const ROWS: &[Operator] = &[
+    streamed("CombineMeans").cost(F::Variadic).results(&[R::Like(0)]),
+    streamed("CombineMoments").cost(F::Variadic).results(&[R::Like(0)]),
+    streamed("Moments").cost(F::Reduce(4)).workspace(W::Operand(0)).combine(Combine::Moments),
+    streamed("Normalize").split(S::ByChannel).cost(F::Elementwise(2)).results(&[R::Like(0)]).overwrites(0),
+    streamed("Normalizer").cost(F::Elementwise(8)).results(&[R::Like(0)]),
+];

@@ -1,0 +1,512 @@
+//! Normalizations in two passes and sums that are split: what the checker accepts computes what the original computes, in double precision; what is changed
+//! is rejected or computes the same.
+
+use std::ops::RangeInclusive;
+
+use proptest::prelude::*;
+use remat_cost::Device;
+use remat_fission::{Axis, Exactness, FissionError, FusedChain, Mode, Moved, SearchOptions, Tiling, apply, search};
+use remat_fission_check::check_fission;
+use remat_ir::{Attribute, ElementType, Graph, GraphBuilder, OpId, OpSpec, TensorId, ValueType};
+use remat_testing::{Numbers, cases, evaluate_numbers};
+
+/// How exporters write a normalization.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Pattern {
+    /// Every channel is an instance.
+    Instance,
+    /// Groups are instances between two reshapes.
+    Reshaped,
+    /// One op, with numbers for each channel.
+    Group,
+}
+
+/// What inputs are like.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Kind {
+    Normal,
+    FarFromZero,
+    Constant,
+    Denormal,
+}
+
+const KINDS: [Kind; 4] = [Kind::Normal, Kind::FarFromZero, Kind::Constant, Kind::Denormal];
+
+/// Images, channels, groups and the axes of an image.
+#[derive(Clone, Debug)]
+struct Shape {
+    images: u64,
+    groups: u64,
+    each: u64,
+    image: Vec<u64>,
+}
+
+impl Shape {
+    fn dims(&self) -> Vec<u64> {
+        [&[self.images, self.groups * self.each], self.image.as_slice()].concat()
+    }
+
+    fn count(&self) -> u64 {
+        self.image.iter().product()
+    }
+}
+
+struct Net {
+    builder: GraphBuilder,
+    shape: Shape,
+}
+
+impl Net {
+    fn op(
+        &mut self,
+        name: &str,
+        op_type: &str,
+        inputs: &[TensorId],
+        dims: &[u64],
+        attributes: &[(&str, Attribute)],
+    ) -> TensorId {
+        let mut spec = OpSpec::new(name, op_type);
+        spec.source = u32::try_from(self.builder.graph().ops.len()).ok();
+        spec.inputs = inputs.iter().map(|&input| Some(input)).collect();
+        spec.attributes = attributes
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect();
+        let spec = spec.defines(name, ValueType::tensor(ElementType::Float32, dims));
+        self.builder.op(spec).unwrap().1[0].unwrap()
+    }
+
+    fn constant(&mut self, name: String, dims: &[u64]) -> TensorId {
+        self.builder
+            .constant(name, ValueType::tensor(ElementType::Float32, dims))
+            .unwrap()
+    }
+
+    fn list(&mut self, name: String, elements: &[u64]) -> TensorId {
+        let elements: Vec<i64> = elements.iter().map(|&element| element as i64).collect();
+        let ty = ValueType::tensor(ElementType::Int64, &[elements.len() as u64]);
+        self.builder.integers(name, ty, elements).unwrap()
+    }
+
+    /// A normalization; its last op and result have the name.
+    fn norm(
+        &mut self,
+        name: &str,
+        pattern: Pattern,
+        epsilon: Option<f32>,
+        numbers: [bool; 2],
+        x: TensorId,
+    ) -> TensorId {
+        let (dims, shape) = (self.shape.dims(), self.shape.clone());
+        let (channels, groups) = (dims[1], shape.groups);
+        let epsilon: Vec<(&str, Attribute)> = epsilon
+            .map(|epsilon| ("epsilon", Attribute::Float(epsilon)))
+            .into_iter()
+            .collect();
+        let of = |what: &str| format!("{name}.{what}");
+        let is_last = numbers == [false, false];
+        let own = if is_last { name.to_owned() } else { of("norm") };
+        let mut y = match pattern {
+            Pattern::Instance => {
+                let (scale, bias) = (
+                    self.constant(of("scale"), &[channels]),
+                    self.constant(of("bias"), &[channels]),
+                );
+                self.op(&own, "InstanceNormalization", &[x, scale, bias], &dims, &epsilon)
+            }
+            Pattern::Group => {
+                let (scale, bias) = (
+                    self.constant(of("scale"), &[channels]),
+                    self.constant(of("bias"), &[channels]),
+                );
+                let attributes = [epsilon, vec![("num_groups", Attribute::Int(groups as i64))]].concat();
+                self.op(&own, "GroupNormalization", &[x, scale, bias], &dims, &attributes)
+            }
+            Pattern::Reshaped => {
+                let inner = [shape.images, groups, shape.each * shape.count()];
+                let (to, back) = (self.list(of("to"), &inner), self.list(of("back"), &dims));
+                let (scale, bias) = (
+                    self.constant(of("scale"), &[groups]),
+                    self.constant(of("bias"), &[groups]),
+                );
+                let x = self.op(&of("before"), "Reshape", &[x, to], &inner, &[]);
+                let x = self.op(
+                    &of("instances"),
+                    "InstanceNormalization",
+                    &[x, scale, bias],
+                    &inner,
+                    &epsilon,
+                );
+                self.op(&own, "Reshape", &[x, back], &dims, &[])
+            }
+        };
+        let by_channel = [&[channels], vec![1; shape.image.len()].as_slice()].concat();
+        if numbers[0] {
+            let factor = self.constant(of("factor"), &by_channel);
+            let name = if numbers[1] { of("times") } else { name.to_owned() };
+            y = self.op(&name, "Mul", &[factor, y], &dims, &[]);
+        }
+        if numbers[1] {
+            let summand = self.constant(of("summand"), &by_channel);
+            y = self.op(name, "Add", &[y, summand], &dims, &[]);
+        }
+        y
+    }
+}
+
+/// Two normalizations, a sum of what is between them, and sums of what comes of it.
+fn net(shape: &Shape, pattern: Pattern, epsilon: Option<f32>, numbers: [bool; 2], gives_image: bool) -> Graph {
+    let dims = shape.dims();
+    let mut net = Net {
+        builder: GraphBuilder::new("g"),
+        shape: shape.clone(),
+    };
+    let x = net
+        .builder
+        .input("x", ValueType::tensor(ElementType::Float32, &dims))
+        .unwrap();
+    let a = net.op("a", "Relu", &[x], &dims, &[]);
+    let first = net.norm("first", pattern, epsilon, numbers, a);
+    let b = net.op("b", "Relu", &[first], &dims, &[]);
+    let c = net.op("c", "Add", &[b, a], &dims, &[]);
+    let second = net.norm("second", pattern, epsilon, numbers, c);
+    let d = net.op("d", "Relu", &[second], &dims, &[]);
+    let axes = Attribute::Ints((2..dims.len() as i64).collect());
+    let pooled = [&dims[..2], vec![1; dims.len() - 2].as_slice()].concat();
+    let mean = net.op("mean", "ReduceMean", &[d], &pooled, &[("axes", axes.clone())]);
+    let most = net.op("most", "ReduceMax", &[d], &pooled, &[("axes", axes.clone())]);
+    let sum = net.op(
+        "sum",
+        "ReduceSumSquare",
+        &[d],
+        &dims[..2],
+        &[("axes", axes), ("keepdims", Attribute::Int(0))],
+    );
+    let pool = net.op("pool", "GlobalAveragePool", &[d], &pooled, &[]);
+    for output in [mean, most, sum, pool].into_iter().chain(gives_image.then_some(d)) {
+        net.builder.output(output);
+    }
+    net.builder.finish()
+}
+
+fn given(kind: Kind) -> impl Fn(&str, &[usize]) -> Numbers {
+    move |name, dims| {
+        let seed = name
+            .bytes()
+            .fold(7u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        let mut state = seed;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / f64::from(1u32 << 30) - 1.0
+        };
+        Numbers::from_fn(dims, |_| match kind {
+            _ if name != "x" => next(),
+            Kind::Normal => next(),
+            Kind::FarFromZero => 1e4 + next(),
+            Kind::Constant => 0.7,
+            Kind::Denormal => next() * 1e-40,
+        })
+    }
+}
+
+/// Whether two graphs have the same outputs, up to what double precision leaves of sums in another order.
+fn computes(original: &Graph, other: &Graph) -> bool {
+    KINDS.iter().all(|&kind| {
+        let (before, after) = (
+            evaluate_numbers(original, given(kind)),
+            evaluate_numbers(other, given(kind)),
+        );
+        original.outputs.iter().all(|&output| {
+            let name = &original.tensors[output].name;
+            let (before, Some(after)) = (&before[name], after.get(name)) else {
+                return false;
+            };
+            let largest = before
+                .data
+                .iter()
+                .fold(1e-9_f64, |largest, value| largest.max(value.abs()));
+            // What is constant is what its rounding leaves, times the inverse of the smallest deviation.
+            let bound = if kind == Kind::Normal { 1e-11 } else { 1e-6 };
+            let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= bound * largest;
+            before.dims == after.dims && before.data.iter().zip(&after.data).all(is_near)
+        })
+    })
+}
+
+fn chain(first: &str, last: &str, tiles: u32, axis: Axis, mode: Mode) -> FusedChain {
+    FusedChain {
+        first: first.to_owned(),
+        last: last.to_owned(),
+        tiles,
+        axis,
+        mode,
+        within: None,
+    }
+}
+
+/// Fused chains that end with the statistics of a normalization, and with sums.
+fn tiling(tiles: [u32; 3], axes: [Axis; 3], modes: [Mode; 3]) -> Tiling {
+    let chains = [
+        ("a", "first_moments"),
+        ("first_normalizer", "second_moments"),
+        ("second_normalizer", "pool"),
+    ];
+    Tiling {
+        streamed: vec!["first".to_owned(), "second".to_owned()],
+        fused_chains: (0..3)
+            .map(|at| chain(chains[at].0, chains[at].1, tiles[at], axes[at], modes[at]))
+            .collect(),
+        ..Tiling::default()
+    }
+}
+
+fn shapes() -> impl Strategy<Value = Shape> {
+    let image = prop::collection::vec(4..9_u64, 1..=3);
+    (1..=2_u64, 1..=3_u64, 1..=2_u64, image).prop_map(|(images, groups, each, image)| Shape {
+        images,
+        groups,
+        each,
+        image,
+    })
+}
+
+const PATTERNS: [Pattern; 3] = [Pattern::Instance, Pattern::Reshaped, Pattern::Group];
+const TILES: RangeInclusive<u32> = 2..=4;
+
+fn nets() -> impl Strategy<Value = (Shape, Graph)> {
+    let epsilon = prop::option::of(1e-6_f32..1e-2);
+    let rest = (prop::sample::select(&PATTERNS[..]), epsilon, any::<[bool; 2]>());
+    (shapes(), rest).prop_map(|(mut shape, (pattern, epsilon, numbers))| {
+        if pattern == Pattern::Instance {
+            (shape.groups, shape.each) = (shape.groups * shape.each, 1);
+        }
+        let graph = net(&shape, pattern, epsilon, numbers, true);
+        (shape, graph)
+    })
+}
+
+fn tilings() -> impl Strategy<Value = Tiling> {
+    let modes = prop::sample::select(vec![Mode::LineBuffer, Mode::Recompute, Mode::Hybrid]);
+    let tiles = [TILES, TILES, TILES];
+    (tiles, [modes.clone(), modes.clone(), modes]).prop_map(|(tiles, modes)| tiling(tiles, [Axis::Rows; 3], modes))
+}
+
+/// Tokens of three axes and rows of four are axis 2 of images only where those have two axes or more.
+fn along(shape: &Shape, mut tiling: Tiling) -> Tiling {
+    let axis = if shape.image.len() == 1 {
+        Axis::Columns
+    } else {
+        Axis::Rows
+    };
+    tiling.fused_chains.iter_mut().for_each(|chain| chain.axis = axis);
+    tiling
+}
+
+proptest! {
+    #![proptest_config(cases(64))]
+
+    #[test]
+    fn sums_over_tiles_make_up_what_the_whole_computes((shape, graph) in nets(), tiling in tilings()) {
+        let tiling = along(&shape, tiling);
+        let tiled = apply(&graph, &tiling, Exactness::Close).unwrap();
+        prop_assert_eq!(check_fission(&graph, &tiled), Ok(()), "{}\n{}", graph, tiled);
+        prop_assert!(computes(&graph, &tiled), "{}\n{}", graph, tiled);
+        let parts = tiled.ops.iter().filter(|op| op.op_type == "Moments").count();
+        prop_assert!(parts >= 4, "{parts} statistics of tiles");
+        prop_assert!(apply(&graph, &tiling, Exactness::WholeSums).and_then(|tiled| Ok(tiled.ops.iter().filter(|op| op.op_type == "CombineMoments").count())) != Ok(2));
+    }
+
+    #[test]
+    fn what_is_changed_is_rejected_or_computes_the_same((shape, graph) in nets(), tiling in tilings(), seeds in prop::collection::vec(any::<u64>(), 40)) {
+        let tiled = apply(&graph, &along(&shape, tiling), Exactness::Close).unwrap();
+        let mut rejected = 0;
+        for seed in seeds {
+            let other = changed(&tiled, seed);
+            if other == tiled {
+                continue;
+            }
+            match check_fission(&graph, &other) {
+                Ok(()) => prop_assert!(computes(&graph, &other), "{}\n{}", graph, other),
+                Err(_) => rejected += 1,
+            }
+        }
+        prop_assert!(rejected > 8, "{rejected} of 40 are rejected");
+    }
+}
+
+/// One thing in a graph changed: an attribute, an operand, a number that it states, a row of a part.
+fn changed(graph: &Graph, seed: u64) -> Graph {
+    let mut graph = graph.clone();
+    let mut state = seed;
+    let mut below = |end: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % end.max(1)
+    };
+    let way = if below(2) == 0 { 1 } else { -1 };
+    let streamed: Vec<OpId> = graph
+        .ops
+        .iter_enumerated()
+        .filter(|(_, op)| {
+            !op.domain.is_empty()
+                || op.parts.iter().flatten().any(|part| part.is_sum)
+                || op.op_type == "Max"
+                || op.op_type == "Sum"
+        })
+        .map(|(id, _)| id)
+        .collect();
+    let id = streamed[below(streamed.len())];
+    let types: Vec<ValueType> = graph.tensors.iter().map(|tensor| tensor.ty.clone()).collect();
+    let elements: Vec<TensorId> = graph.values.keys().copied().collect();
+    let op = &mut graph.ops[id];
+    match below(7) {
+        0 => match op.attributes.values_mut().nth(below(3)) {
+            Some(Attribute::Int(value)) => *value += way,
+            Some(Attribute::Float(value)) => *value *= 2.0,
+            Some(Attribute::Ints(values)) => {
+                let at = below(values.len());
+                values[at] += way;
+            }
+            _ => {}
+        },
+        1 => {
+            let place = below(op.inputs.len());
+            let other = TensorId::new(below(types.len()));
+            if let Some(own) =
+                op.inputs[place].filter(|&own| types[own.index()] == types[other.index()] && own != other)
+            {
+                op.inputs[place] = Some(other).filter(|_| own != other);
+            }
+        }
+        2 if op.inputs.len() > 1 => {
+            let gone = below(op.inputs.len());
+            op.inputs.remove(gone);
+        }
+        3 if op.inputs.len() > 1 => {
+            let other = below(op.inputs.len());
+            op.inputs.swap(0, other);
+        }
+        4 => {
+            if let Some(part) = op.parts.iter_mut().flatten().next() {
+                let axis = below(part.ranges.len());
+                part.ranges[axis].start = part.ranges[axis].start.wrapping_add_signed(way);
+            }
+        }
+        5 => {
+            let of = graph.values.get_mut(&elements[below(elements.len())]).unwrap();
+            let at = below(of.len());
+            of[at] = of[at].wrapping_add(way);
+        }
+        _ => {
+            if let Some(name) = op.attributes.keys().nth(below(3)).cloned() {
+                op.attributes.remove(&name);
+            }
+        }
+    }
+    graph
+}
+
+fn example() -> Graph {
+    let shape = Shape {
+        images: 1,
+        groups: 1,
+        each: 4,
+        image: vec![64, 64],
+    };
+    net(&shape, Pattern::Reshaped, None, [true, true], false)
+}
+
+#[test]
+fn a_search_splits_sums_only_where_it_may() {
+    let graph = example();
+    let device = Device::preset(Device::DEFAULT).unwrap();
+    let lowest = |exactness| {
+        let mut options = SearchOptions::new(&device);
+        (options.exactness, options.evaluations) = (exactness, Some(3_000));
+        let found = search(&graph, &options).unwrap();
+        let tiled: Vec<Graph> = found
+            .front
+            .iter()
+            .map(|one| apply(&graph, &one.tiling, exactness).unwrap())
+            .collect();
+        assert!(tiled.iter().all(|tiled| check_fission(&graph, tiled).is_ok()));
+        assert_eq!(found.front[0].tiling, Tiling::default());
+        found.front.last().cloned().unwrap()
+    };
+    let (whole, close) = (lowest(Exactness::WholeSums), lowest(Exactness::Close));
+    assert!(whole.tiling.streamed.is_empty());
+    assert!(!close.tiling.streamed.is_empty());
+    assert!(close.peak * 10 < whole.peak * 8, "{close:?}\n{whole:?}");
+}
+
+#[test]
+fn what_is_no_normalization_is_named() {
+    let tiling = |name: &str| Tiling {
+        streamed: vec![name.to_owned()],
+        ..Tiling::default()
+    };
+    let refused = |name: &str| apply(&example(), &tiling(name), Exactness::Close).unwrap_err();
+    assert_eq!(refused("b"), FissionError::NotStreamed("b".to_owned()));
+    assert_eq!(
+        refused("first.norm"),
+        FissionError::NotStreamed("first.norm".to_owned())
+    );
+    assert_eq!(refused("nobody"), FissionError::UnknownOp("nobody".to_owned()));
+    assert!(apply(&example(), &tiling("first"), Exactness::Close).is_ok());
+}
+
+#[test]
+fn an_op_runs_earlier_where_all_that_it_reads_is_there() {
+    let tiling = |op: &str, before: &str| Tiling {
+        moved: vec![Moved {
+            op: op.to_owned(),
+            before: before.to_owned(),
+        }],
+        ..Tiling::default()
+    };
+    let graph = example();
+    let moved = apply(&graph, &tiling("pool", "mean"), Exactness::Exact { threads: 1 }).unwrap();
+    let names: Vec<&str> = moved.ops.iter().map(|op| op.name.as_str()).collect();
+    assert_eq!(names[names.len() - 4..], ["pool", "mean", "most", "sum"]);
+    assert_eq!(check_fission(&graph, &moved), Ok(()));
+    let refused = apply(&graph, &tiling("pool", "b"), Exactness::Close).unwrap_err();
+    assert!(matches!(refused, FissionError::NotMoved { .. }));
+}
+
+#[test]
+fn the_inner_dimension_of_a_product_is_a_sum_over_rows() {
+    let mut net = Net {
+        builder: GraphBuilder::new("g"),
+        shape: Shape {
+            images: 1,
+            groups: 1,
+            each: 1,
+            image: vec![1],
+        },
+    };
+    let f32s = |dims: &[u64]| ValueType::tensor(ElementType::Float32, dims);
+    let h = net.builder.input("x", f32s(&[16, 3])).unwrap();
+    let turned = net.builder.input("h", f32s(&[3, 16])).unwrap();
+    let w = net.constant("w".to_owned(), &[3, 40]);
+    let logits = net.op("logits", "MatMul", &[h, w], &[16, 40], &[]);
+    let d = net.op("d", "Relu", &[logits], &[16, 40], &[]);
+    let dw = net.op("dw", "MatMul", &[turned, d], &[3, 40], &[]);
+    net.builder.output(dw);
+    let graph = net.builder.finish();
+    let tiling = Tiling {
+        fused_chains: vec![chain("logits", "dw", 4, Axis::Rows, Mode::LineBuffer)],
+        ..Tiling::default()
+    };
+    let tiled = apply(&graph, &tiling, Exactness::Close).unwrap();
+    assert_eq!(check_fission(&graph, &tiled), Ok(()));
+    assert!(computes(&graph, &tiled));
+    let largest = tiled
+        .tensors
+        .iter()
+        .filter(|tensor| tensor.name.starts_with("logits"))
+        .map(|tensor| tensor.ty.bytes().unwrap());
+    assert_eq!(largest.max(), Some(Some(4 * 40 * 4)), "logits are never whole");
+}

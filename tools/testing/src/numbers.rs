@@ -1,0 +1,392 @@
+//! Graphs of a few operators in double precision: what a sum that is split is held against.
+
+use std::collections::BTreeMap;
+
+use remat_ir::{Attribute, Graph, Op};
+
+/// Numbers in rows.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Numbers {
+    /// Dimensions.
+    pub dims: Vec<usize>,
+    /// Elements, the last axis innermost.
+    pub data: Vec<f64>,
+}
+
+impl Numbers {
+    /// Of these dimensions, each from its place.
+    #[must_use]
+    pub fn from_fn(dims: &[usize], element: impl FnMut(Vec<usize>) -> f64) -> Self {
+        let data = places(dims).into_iter().map(element).collect();
+        Self {
+            dims: dims.to_vec(),
+            data,
+        }
+    }
+
+    /// The element at a place; along axes of one element any place will do.
+    fn at(&self, place: &[usize]) -> f64 {
+        let skipped = place.len() - self.dims.len();
+        let index = self
+            .dims
+            .iter()
+            .zip(&place[skipped..])
+            .fold(0, |index, (&dim, &at)| index * dim + if dim == 1 { 0 } else { at });
+        self.data[index]
+    }
+
+    /// Elements of the first two axes together with those of all others: `N`, `C`, the rest.
+    fn channels(&self) -> [usize; 3] {
+        [self.dims[0], self.dims[1], self.dims[2..].iter().product()]
+    }
+}
+
+/// Every place of a tensor, the last axis innermost.
+fn places(dims: &[usize]) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for &dim in dims {
+        all = all
+            .into_iter()
+            .flat_map(|place| (0..dim).map(move |at| [place.as_slice(), &[at]].concat()))
+            .collect();
+    }
+    all
+}
+
+/// Values of all tensors of a graph, by name, where `given` says those of inputs and of constants whose elements the graph does not state.
+///
+/// # Panics
+/// If an operator is not one of the few that are known here.
+#[must_use]
+pub fn evaluate_numbers(graph: &Graph, given: impl Fn(&str, &[usize]) -> Numbers) -> BTreeMap<String, Numbers> {
+    let mut values: BTreeMap<String, Numbers> = BTreeMap::new();
+    for (id, tensor) in graph
+        .tensors
+        .iter_enumerated()
+        .filter(|(_, tensor)| tensor.producer.is_none())
+    {
+        let dims: Vec<usize> = tensor
+            .ty
+            .known_shape()
+            .unwrap()
+            .into_iter()
+            .map(|dim| dim as usize)
+            .collect();
+        let value = match graph.values.get(&id) {
+            Some(elements) => Numbers {
+                dims,
+                data: elements.iter().map(|&element| element as f64).collect(),
+            },
+            None => given(&tensor.name, &dims),
+        };
+        values.insert(tensor.name.clone(), value);
+    }
+    for op in &graph.ops {
+        let operands: Vec<Option<&Numbers>> = op
+            .inputs
+            .iter()
+            .map(|input| input.map(|input| &values[&graph.tensors[input].name]))
+            .collect();
+        let value = evaluate_op(op, &operands);
+        let result = op.results().next().unwrap();
+        values.insert(graph.tensors[result].name.clone(), value);
+    }
+    values
+}
+
+fn evaluate_op(op: &Op, operands: &[Option<&Numbers>]) -> Numbers {
+    let operand = |place: usize| operands[place].unwrap();
+    let list = |place: usize| -> Vec<i64> { operand(place).data.iter().map(|&value| value as i64).collect() };
+    let int = |name: &str, default: i64| op.attributes.get(name).and_then(Attribute::as_int).unwrap_or(default);
+    let ints = |name: &str| {
+        op.attributes
+            .get(name)
+            .and_then(Attribute::as_ints)
+            .map(<[i64]>::to_vec)
+    };
+    let epsilon = match op.attributes.get("epsilon") {
+        Some(Attribute::Float(epsilon)) => f64::from(*epsilon),
+        _ => f64::from(1e-5_f32),
+    };
+    let all: Vec<&Numbers> = operands.iter().flatten().copied().collect();
+    match op.op_type.as_str() {
+        "Relu" => map(operand(0), |value| value.max(0.0)),
+        "Add" | "Sum" => fold(&all, |a, b| a + b),
+        "Mul" => fold(&all, |a, b| a * b),
+        "Max" => fold(&all, f64::max),
+        "Min" => fold(&all, f64::min),
+        "Reshape" => {
+            let source = operand(0);
+            let listed = list(1).into_iter().enumerate();
+            let dims = listed.map(|(axis, dim)| if dim == 0 { source.dims[axis] } else { dim as usize });
+            Numbers {
+                dims: dims.collect(),
+                data: source.data.clone(),
+            }
+        }
+        "Slice" => slice(operand(0), &list(1), &list(2), &list(3)),
+        "Concat" => concat(&all, int("axis", 0) as usize),
+        "MatMul" => matmul(operand(0), operand(1)),
+        "GlobalAveragePool" => reduce(
+            operand(0),
+            &(2..operand(0).dims.len()).collect::<Vec<_>>(),
+            true,
+            "ReduceMean",
+        ),
+        "GlobalMaxPool" => reduce(
+            operand(0),
+            &(2..operand(0).dims.len()).collect::<Vec<_>>(),
+            true,
+            "ReduceMax",
+        ),
+        name if name.starts_with("Reduce") => {
+            let rank = operand(0).dims.len() as i64;
+            let axes = ints("axes").unwrap_or_else(|| {
+                if operands.len() > 1 {
+                    list(1)
+                } else {
+                    (0..rank).collect()
+                }
+            });
+            let axes: Vec<usize> = axes.into_iter().map(|axis| axis.rem_euclid(rank) as usize).collect();
+            reduce(operand(0), &axes, int("keepdims", 1) != 0, name)
+        }
+        "InstanceNormalization" => {
+            let groups = operand(0).dims[1];
+            let numbers = normalizer(
+                &moments(operand(0)),
+                count(operand(0)),
+                groups,
+                epsilon,
+                [Some(operand(1)), Some(operand(2)), None, None],
+            );
+            normalize(operand(0), &numbers)
+        }
+        "GroupNormalization" => {
+            let numbers = [Some(operand(1)), Some(operand(2)), None, None];
+            let groups = int("num_groups", 1) as usize;
+            normalize(
+                operand(0),
+                &normalizer(&moments(operand(0)), count(operand(0)), groups, epsilon, numbers),
+            )
+        }
+        "Moments" => moments(operand(0)),
+        "CombineMoments" => combine_moments(&all, &ints("counts").unwrap()),
+        "CombineMeans" => {
+            let counts = ints("counts").unwrap();
+            let total: i64 = counts.iter().sum();
+            let weighted: Vec<Numbers> = all
+                .iter()
+                .zip(&counts)
+                .map(|(part, &count)| map(part, |value| value * count as f64 / total as f64))
+                .collect();
+            fold(&weighted.iter().collect::<Vec<_>>(), |a, b| a + b)
+        }
+        "Normalizer" => {
+            let number = |place: usize| operands.get(place).copied().flatten();
+            let numbers = [number(1), number(2), number(3), number(4)];
+            normalizer(
+                operand(0),
+                int("count", 0) as f64,
+                int("groups", 0) as usize,
+                epsilon,
+                numbers,
+            )
+        }
+        "Normalize" => normalize(operand(0), operand(1)),
+        name => panic!("`{name}` is not known in double precision"),
+    }
+}
+
+fn map(value: &Numbers, function: impl Fn(f64) -> f64) -> Numbers {
+    Numbers {
+        dims: value.dims.clone(),
+        data: value.data.iter().map(|&value| function(value)).collect(),
+    }
+}
+
+fn fold(operands: &[&Numbers], function: impl Fn(f64, f64) -> f64) -> Numbers {
+    let rank = operands.iter().map(|operand| operand.dims.len()).max().unwrap();
+    let dims: Vec<usize> = (0..rank)
+        .map(|axis| {
+            let dim = |operand: &&Numbers| {
+                (axis + operand.dims.len())
+                    .checked_sub(rank)
+                    .map_or(1, |own| operand.dims[own])
+            };
+            operands.iter().map(dim).max().unwrap()
+        })
+        .collect();
+    Numbers::from_fn(&dims, |place| {
+        operands
+            .iter()
+            .map(|operand| operand.at(&place))
+            .reduce(&function)
+            .unwrap()
+    })
+}
+
+fn slice(source: &Numbers, starts: &[i64], ends: &[i64], axes: &[i64]) -> Numbers {
+    let mut rows: Vec<(usize, usize)> = source.dims.iter().map(|&dim| (0, dim)).collect();
+    for ((&start, &end), &axis) in starts.iter().zip(ends).zip(axes) {
+        let dim = source.dims[axis as usize] as i64;
+        let bound = |bound: i64| if bound < 0 { bound.saturating_add(dim) } else { bound }.clamp(0, dim) as usize;
+        rows[axis as usize] = (bound(start), bound(end));
+    }
+    let dims: Vec<usize> = rows.iter().map(|(start, end)| end - start).collect();
+    Numbers::from_fn(&dims, |place| {
+        let place: Vec<usize> = place.iter().zip(&rows).map(|(at, (start, _))| at + start).collect();
+        source.at(&place)
+    })
+}
+
+fn concat(operands: &[&Numbers], axis: usize) -> Numbers {
+    let mut dims = operands[0].dims.clone();
+    dims[axis] = operands.iter().map(|operand| operand.dims[axis]).sum();
+    Numbers::from_fn(&dims, |mut place| {
+        for operand in operands {
+            if place[axis] < operand.dims[axis] {
+                return operand.at(&place);
+            }
+            place[axis] -= operand.dims[axis];
+        }
+        unreachable!("the place lies in one of them")
+    })
+}
+
+/// Of two matrices, or of a stack of them and one.
+fn matmul(left: &Numbers, right: &Numbers) -> Numbers {
+    let (rank, inner) = (left.dims.len(), *left.dims.last().unwrap());
+    let mut dims = left.dims.clone();
+    dims[rank - 1] = *right.dims.last().unwrap();
+    Numbers::from_fn(&dims, |place| {
+        let term = |at: usize| {
+            let (mut own, mut other) = (place.clone(), place.clone());
+            (own[rank - 1], other[rank - 2]) = (at, at);
+            left.at(&own) * right.at(&other[rank - right.dims.len()..])
+        };
+        (0..inner).map(term).sum()
+    })
+}
+
+fn reduce(source: &Numbers, axes: &[usize], keeps: bool, name: &str) -> Numbers {
+    let start = match name {
+        "ReduceMax" => f64::NEG_INFINITY,
+        "ReduceMin" => f64::INFINITY,
+        _ => 0.0,
+    };
+    let kept: Vec<usize> = source
+        .dims
+        .iter()
+        .enumerate()
+        .map(|(axis, &dim)| if axes.contains(&axis) { 1 } else { dim })
+        .collect();
+    let mut found = Numbers::from_fn(&kept, |_| start);
+    let terms: usize = axes.iter().map(|&axis| source.dims[axis]).product();
+    for (place, &value) in places(&source.dims).iter().zip(&source.data) {
+        let index = kept
+            .iter()
+            .zip(place)
+            .fold(0, |index, (&dim, &at)| index * dim + if dim == 1 { 0 } else { at });
+        let known = &mut found.data[index];
+        *known = match name {
+            "ReduceMax" => known.max(value),
+            "ReduceMin" => known.min(value),
+            "ReduceL1" => *known + value.abs(),
+            "ReduceSumSquare" => *known + value * value,
+            "ReduceMean" => *known + value / terms as f64,
+            _ => *known + value,
+        };
+    }
+    if !keeps {
+        found.dims = kept
+            .iter()
+            .enumerate()
+            .filter(|(axis, _)| !axes.contains(axis))
+            .map(|(_, &dim)| dim)
+            .collect();
+    }
+    found
+}
+
+fn count(source: &Numbers) -> f64 {
+    source.channels()[2] as f64
+}
+
+fn moments(source: &Numbers) -> Numbers {
+    let [images, channels, each] = source.channels();
+    let mut data = Vec::new();
+    for channel in source.data.chunks(each) {
+        let mean = channel.iter().sum::<f64>() / each as f64;
+        data.extend([mean, channel.iter().map(|value| (value - mean).powi(2)).sum()]);
+    }
+    Numbers {
+        dims: vec![images, channels, 1, 2],
+        data,
+    }
+}
+
+fn combine_moments(parts: &[&Numbers], counts: &[i64]) -> Numbers {
+    let total: f64 = counts.iter().sum::<i64>() as f64;
+    let mut all = parts[0].clone();
+    for at in (0..all.data.len()).step_by(2) {
+        let pairs = || {
+            parts
+                .iter()
+                .zip(counts)
+                .map(|(part, &count)| (part.data[at], part.data[at + 1], count as f64))
+        };
+        let mean = pairs().map(|(mean, _, count)| mean * count / total).sum::<f64>();
+        let squares = pairs()
+            .map(|(own, squares, count)| squares + count * (own - mean).powi(2))
+            .sum();
+        (all.data[at], all.data[at + 1]) = (mean, squares);
+    }
+    all
+}
+
+fn normalizer(moments: &Numbers, count: f64, groups: usize, epsilon: f64, numbers: [Option<&Numbers>; 4]) -> Numbers {
+    let [images, channels, _] = moments.channels();
+    let each = channels / groups;
+    let number = |place: usize, channel: usize, default: f64| {
+        numbers[place].map_or(default, |own| {
+            own.data[if own.data.len() == channels {
+                channel
+            } else {
+                channel / each
+            }]
+        })
+    };
+    let mut data = Vec::new();
+    for image in 0..images {
+        for channel in 0..channels {
+            let group = channel / each * each..(channel / each + 1) * each;
+            let of = |channel: usize| (image * channels + channel) * 2;
+            let mean = group.clone().map(|channel| moments.data[of(channel)]).sum::<f64>() / each as f64;
+            let squares: f64 = group
+                .map(|channel| moments.data[of(channel) + 1] + count * (moments.data[of(channel)] - mean).powi(2))
+                .sum();
+            let inverse = 1.0 / (squares / (count * each as f64) + epsilon).sqrt();
+            let (scale, bias) = (number(0, channel, 1.0), number(1, channel, 0.0));
+            let (factor, summand) = (number(2, channel, 1.0), number(3, channel, 0.0));
+            data.extend([
+                inverse * scale * factor,
+                (bias - mean * inverse * scale) * factor + summand,
+            ]);
+        }
+    }
+    Numbers {
+        dims: vec![images, channels, 1, 2],
+        data,
+    }
+}
+
+fn normalize(source: &Numbers, numbers: &Numbers) -> Numbers {
+    let mut made = source.clone();
+    for (channel, values) in made.data.chunks_mut(source.channels()[2]).enumerate() {
+        for value in values {
+            *value = *value * numbers.data[2 * channel] + numbers.data[2 * channel + 1];
+        }
+    }
+    made
+}
