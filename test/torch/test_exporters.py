@@ -7,9 +7,11 @@ are those of `third_party/exporters`.
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 import remat_opt
@@ -18,6 +20,7 @@ from remat_opt import _components
 from remat_opt._components import sizes_at
 
 HERE = pathlib.Path(__file__).resolve().parent
+EXAMPLES = HERE.parents[1] / "examples"
 PACKAGES = HERE.parents[1] / "third_party" / "exporters"
 COMMAND = HERE.parents[1] / "tools" / "python" / "optimum"
 """The package that makes the command known."""
@@ -33,6 +36,7 @@ def run(*line, status=0, first=()):
     paths = os.pathsep.join(map(str, [*first, PACKAGES, COMMAND, ours]))
     # Nothing is asked of a network, and nothing told to one.
     quiet = {"HF_HUB_OFFLINE": "1", "CI": "true", "OLIVE_DISABLE_TELEMETRY": "1"}
+    quiet |= {"YOLO_OFFLINE": "true", "YOLO_AUTOINSTALL": "false", "YOLO_CONFIG_DIR": tempfile.gettempdir()}
     done = subprocess.run(
         [sys.executable, *map(str, line)],
         env=os.environ | quiet | {"PYTHONPATH": paths},
@@ -155,6 +159,38 @@ def test_a_model_where_nothing_takes_less_memory_is_copied_and_has_no_plan(expor
     assert "nothing gained" in str(found)
     assert sorted(target.glob("*.arena")) == [target / "model.onnx.arena"]
     assert (target / "libremat_arena.so").exists()
+
+
+def test_a_detector_of_ultralytics_finds_the_same_boxes(tmp_path):
+    require("torch", (PACKAGES / "ultralytics").is_dir(), "ultralytics is not in third_party/exporters: no detector was exported")
+    said = run(EXAMPLES / "ultralytics_detector.py", "--size", 96, "--folder", tmp_path)
+    assert "20 boxes, the same" in said
+    assert "1 run followed the plan" in said
+
+
+def test_embeddings_of_sentences_are_the_same(tmp_path):
+    require("torch", (PACKAGES / "sentence_transformers").is_dir(), "sentence-transformers is not in third_party/exporters")
+    said = run(EXAMPLES / "sentence_embeddings.py", "--folder", tmp_path)
+    assert "3 embeddings, the same" in said
+    assert "written to" in said and "cannot" not in said
+
+
+def test_a_decoder_of_diffusers_gives_the_image_in_less_memory(tmp_path):
+    require("torch", (PACKAGES / "diffusers").is_dir(), "diffusers is not in third_party/exporters")
+    said = run(EXAMPLES / "diffusers_decoder.py", "--size", 32, "--time-limit", "5s", "--folder", tmp_path)
+    found = re.search(r"image \(1, 3, 64, 64\), (\S+) from that of PyTorch", said)
+    assert found and float(found[1]) < 1e-4
+    assert (tmp_path / "planned.onnx.arena").exists()
+
+
+def test_a_slimmed_model_is_planned_and_slimming_after_undoes_it(tmp_path):
+    require("torch", (PACKAGES / "onnxslim").is_dir(), "onnxslim is not in third_party/exporters")
+    model = HERE.parents[1] / "test" / "models" / "unet_tiny_train.onnx"
+    said = run(EXAMPLES / "onnxslim_first.py", model, "-o", tmp_path / "small.onnx", "--budget", "min")
+    assert "OnnxSlim: " in said
+    count = "import onnx, onnxslim, sys; print(*(len(m.graph.node) for m in (onnx.load(sys.argv[1]), onnxslim.slim(sys.argv[1]))))"
+    planned, slimmed = map(int, run("-c", count, tmp_path / "small.onnx").split()[-2:])
+    assert slimmed < planned
 
 
 def test_options_are_for_one_model(exported):

@@ -79,8 +79,8 @@ impl<'a> Streamed<'a> {
         };
         match (op.op_type.as_str(), &operands[..]) {
             ("Moments", &[Some(data)]) => scope.moments(data, &inputs[0]),
-            ("CombineMoments", [_, ..]) => scope.combine_moments(&inputs, counts(op)),
-            ("CombineMeans", [_, ..]) => scope.combine_means(&inputs, counts(op)),
+            ("CombineMoments", [_, ..]) => scope.combine_moments(&inputs, &counts(op)),
+            ("CombineMeans", [_, ..]) => scope.combine_means(&inputs, &counts(op)),
             ("Normalizer", [Some(_), Some(_), Some(_), ..]) => {
                 let whole = |name: &str| op.attributes.get(name).and_then(Attribute::as_int);
                 let epsilon = match op.attributes.get("epsilon") {
@@ -108,8 +108,8 @@ impl<'a> Streamed<'a> {
         self.graph.tensors[tensor].ty.element()
     }
 
-    fn fresh(&mut self, wanted: String) -> String {
-        let mut name = wanted.clone();
+    fn fresh(&mut self, wanted: &str) -> String {
+        let mut name = wanted.to_owned();
         let mut number = 0u32;
         while !self.taken.insert(name.clone()) {
             number += 1;
@@ -149,7 +149,7 @@ impl Scope<'_, '_> {
         Ok(())
     }
 
-    fn combine_moments(&mut self, inputs: &[String], counts: Vec<i64>) -> Result<(), ()> {
+    fn combine_moments(&mut self, inputs: &[String], counts: &[i64]) -> Result<(), ()> {
         if counts.len() != inputs.len() {
             return Err(());
         }
@@ -162,7 +162,8 @@ impl Scope<'_, '_> {
         let [means, squares] =
             [0, 1].map(|place| self.slice(&all, place, if place == 0 { "means" } else { "squares" }));
         let total: i64 = counts.iter().sum();
-        let column = |values: Vec<f32>| Elements::Floats(vec![counts.len() as i64, 1], bits(&values));
+        let rows = length(counts)?;
+        let column = |values: Vec<f32>| Elements::Floats(vec![rows, 1], bits(&values));
         let shares = self.constant(column(
             counts
                 .iter()
@@ -181,13 +182,13 @@ impl Scope<'_, '_> {
         Ok(())
     }
 
-    fn combine_means(&mut self, inputs: &[String], counts: Vec<i64>) -> Result<(), ()> {
+    fn combine_means(&mut self, inputs: &[String], counts: &[i64]) -> Result<(), ()> {
         if counts.len() != inputs.len() {
             return Err(());
         }
         let total: i64 = counts.iter().sum();
         let mut weighted = Vec::new();
-        for (input, count) in inputs.iter().zip(counts) {
+        for (input, &count) in inputs.iter().zip(counts) {
             let share = self.number((count as f64 / total as f64) as f32);
             weighted.push(self.op("Mul", &[input, &share], "weighted"));
         }
@@ -367,10 +368,10 @@ impl Scope<'_, '_> {
         if let Some(name) = self.all.constants.get(&elements) {
             return name.clone();
         }
-        let name = self.all.fresh("remat_number".to_owned());
+        let name = self.all.fresh("remat_number");
         let tensor = match &elements {
             Elements::Integers(values) => TensorProto {
-                dims: vec![values.len() as i64],
+                dims: vec![length(values).unwrap_or(0)],
                 data_type: proto_type::code(ElementType::Int64),
                 int64_data: values.clone(),
                 ..TensorProto::default()
@@ -398,7 +399,7 @@ impl Scope<'_, '_> {
     }
 
     fn op_with(&mut self, op_type: &str, inputs: &[&str], what: &str, integers: &[(&str, i64)]) -> String {
-        let name = self.all.fresh(format!("{}_{what}", self.own));
+        let name = self.all.fresh(&format!("{}_{what}", self.own));
         self.push(op_type, inputs, name.clone(), integers);
         name
     }
@@ -426,4 +427,8 @@ impl Scope<'_, '_> {
 
 fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
+}
+
+fn length<T>(values: &[T]) -> Result<i64, ()> {
+    i64::try_from(values.len()).map_err(|_| ())
 }

@@ -26,5 +26,5 @@ pub use columns::{
 pub use in_place::share_overwritten;
 pub use operator::Operator;
 pub use runtime::{BLOCKED_DOMAIN, PAGES_DOMAIN};
-pub use streamed::STREAMED_DOMAIN;
+pub use streamed::{MOMENTS, NORMALIZE, NORMALIZER, STREAMED_DOMAIN};
 pub use table::{operator, rows};

@@ -15,15 +15,42 @@ use crate::operator::Operator;
 /// The domain of normalizations in two passes.
 pub const STREAMED_DOMAIN: &str = "com.remat.streamed";
 
+/// The op that finds statistics.
+pub const MOMENTS: &str = "Moments";
+
+/// The op that makes of statistics what is multiplied and added.
+pub const NORMALIZER: &str = "Normalizer";
+
+/// The op that multiplies and adds.
+pub const NORMALIZE: &str = "Normalize";
+
+const COMBINE_MEANS: &str = "CombineMeans";
+const COMBINE_MOMENTS: &str = "CombineMoments";
+
+impl Combine {
+    /// Domain and name of the op that puts results over parts together; `None` where none does.
+    #[must_use]
+    pub fn operator(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Never => None,
+            Self::Sum => Some(("", "Sum")),
+            Self::Mean => Some((STREAMED_DOMAIN, COMBINE_MEANS)),
+            Self::Maximum => Some(("", "Max")),
+            Self::Minimum => Some(("", "Min")),
+            Self::Moments => Some((STREAMED_DOMAIN, COMBINE_MOMENTS)),
+        }
+    }
+}
+
 const fn streamed(name: &'static str) -> Operator {
     Operator::new(STREAMED_DOMAIN, name)
 }
 
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Operator] = &[
-    streamed("CombineMeans").cost(F::Variadic).results(&[R::Like(0)]),
-    streamed("CombineMoments").cost(F::Variadic).results(&[R::Like(0)]),
-    streamed("Moments").cost(F::Reduce(4)).workspace(W::Operand(0)).combine(Combine::Moments),
-    streamed("Normalize").split(S::ByChannel).cost(F::Elementwise(2)).results(&[R::Like(0)]).overwrites(0),
-    streamed("Normalizer").cost(F::Elementwise(8)).results(&[R::Like(0)]),
+    streamed(COMBINE_MEANS).cost(F::Variadic).results(&[R::Like(0)]),
+    streamed(COMBINE_MOMENTS).cost(F::Variadic).results(&[R::Like(0)]),
+    streamed(MOMENTS).cost(F::Reduce(4)).workspace(W::Operand(0)).combine(Combine::Moments),
+    streamed(NORMALIZE).split(S::ByChannel).cost(F::Elementwise(2)).results(&[R::Like(0)]).overwrites(0),
+    streamed(NORMALIZER).cost(F::Elementwise(8)).results(&[R::Like(0)]),
 ];

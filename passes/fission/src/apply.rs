@@ -129,7 +129,10 @@ fn write_tiles(
             writer.begin_tile();
             let first = writer.ops();
             for run in runs {
-                writer.run(run, tile)?;
+                match run.sum {
+                    Some(sum) => writer.sum_up(run, sum, tile)?,
+                    None => writer.run(run, tile)?,
+                }
             }
             if let (Some(within), Some(last)) = (course.span.within, writer.ops().checked_sub(1)) {
                 let span = Span {

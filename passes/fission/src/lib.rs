@@ -37,6 +37,7 @@ mod repeat;
 mod rules;
 mod search;
 mod streamed;
+mod sum_up;
 mod sums;
 mod transfer;
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use remat_ir::{Attribute, Dim, ElementType, OpId, OpSpec, Part, Placement, ResultSpec, Spare, TensorId, ValueType};
+use remat_operators::Combine;
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
@@ -85,9 +86,6 @@ impl<'g> Writer<'g> {
     /// A part of an op, and the rows that it hands on.
     pub(crate) fn run(&mut self, run: &Run, tile: usize) -> Result<(), FissionError> {
         self.at = run.op;
-        if let Some(sum) = run.sum {
-            return self.sum_up(run, sum, tile).and_then(|()| self.hand_rows_on(run));
-        }
         let graph = self.transfer.graph;
         let op = &graph.ops[run.op];
         let inputs = match self.sliced_at_once(run)? {
@@ -152,7 +150,7 @@ impl<'g> Writer<'g> {
         self.hand_rows_on(run)
     }
 
-    fn hand_rows_on(&mut self, run: &Run) -> Result<(), FissionError> {
+    pub(crate) fn hand_rows_on(&mut self, run: &Run) -> Result<(), FissionError> {
         for (tensor, rows) in &run.hands_on {
             self.hand_on(*tensor, rows)?;
         }
@@ -336,6 +334,43 @@ impl<'g> Writer<'g> {
         }
     }
 
+    /// Puts what tiles found of a result together, if they found anything of it.
+    fn put_together(&mut self, result: TensorId) -> Result<Option<TensorId>, FissionError> {
+        let Some(summed) = self.sums.remove(&result) else {
+            return Ok(None);
+        };
+        let graph = self.transfer.graph;
+        let tensor = &graph.tensors[result];
+        let Some((domain, op_type)) = summed.combine.operator() else {
+            return Ok(None);
+        };
+        let mut spec = OpSpec::new(self.names.op(tensor.name.clone()), op_type);
+        spec.domain = domain.to_owned();
+        spec.inputs = summed.parts.into_iter().map(Some).collect();
+        let is_weighted = matches!(summed.combine, Combine::Mean | Combine::Moments);
+        if is_weighted {
+            spec.attributes
+                .insert("counts".to_owned(), Attribute::Ints(summed.counts));
+        }
+        spec.results = vec![Some(ResultSpec {
+            name: tensor.name.clone(),
+            ty: tensor.ty.clone(),
+            placement: Placement::New,
+        })];
+        let dims = tensor.ty.known_shape().unwrap_or_default();
+        let whole = Part::whole(self.transfer.tensor_of(result), &dims);
+        spec.parts = vec![if summed.combine == Combine::Moments {
+            summed.over
+        } else {
+            Some(whole)
+        }];
+        let made = self.transfer.add(self.at, spec)?.into_iter().flatten().next();
+        self.transfer.whole[result] = made;
+        if let Some(made) = made {
+            self.transfer.name_whole(result, made);
+        }
+        Ok(made)
+    }
     /// All of a tensor of the old graph; where it is in pieces, they are joined under its name.
     fn whole(&mut self, tensor: TensorId) -> Result<TensorId, FissionError> {
         if let Some(whole) = self.transfer.whole[tensor] {

@@ -5,10 +5,12 @@
 //! element by element. What follows a normalization with numbers for each channel, a factor and a summand, becomes part of it:
 //! exporters write a normalization of groups as a normalization of instances between two reshapes, a product and a sum.
 
+use std::collections::BTreeMap;
+
 use remat_ir::{
     Attribute, ElementType, Graph, Op, OpId, OpSpec, Part, Placement, ResultSpec, StorageClass, TensorId, ValueType,
 };
-use remat_operators::{Blocked, Formula, STREAMED_DOMAIN, Split, operator};
+use remat_operators::{Blocked, Formula, MOMENTS, NORMALIZE, NORMALIZER, STREAMED_DOMAIN, Split, operator};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::FissionError;
@@ -62,7 +64,7 @@ pub(crate) fn stream(graph: &Graph, names: &[String]) -> Result<Graph, FissionEr
     for norm in norms(graph) {
         known.extend(norm.ops.last().map(|&last| (last, norm.clone())));
     }
-    let mut by_last: FxHashMap<OpId, Norm> = FxHashMap::default();
+    let mut by_last: BTreeMap<OpId, Norm> = BTreeMap::new();
     for name in names {
         let last = find(graph, name)?;
         let norm = known
@@ -75,9 +77,6 @@ pub(crate) fn stream(graph: &Graph, names: &[String]) -> Result<Graph, FissionEr
     for norm in by_last.values() {
         let producer = graph.tensors[norm.operand].producer;
         by_producer.entry(producer).or_default().push(norm);
-    }
-    for list in by_producer.values_mut() {
-        list.sort_by_key(|norm| norm.ops.last().copied());
     }
     let mut writer = Writer {
         graph,
@@ -127,7 +126,7 @@ impl Writer<'_> {
     fn moments(&mut self, norm: &Norm) -> Result<(), FissionError> {
         let name = format!("{}_moments", self.name(norm));
         let operand = self.whole(norm, norm.operand)?;
-        let made = self.add(norm, "Moments", name, vec![Some(operand)], Vec::new())?;
+        let made = self.add(norm, MOMENTS, name, vec![Some(operand)], Vec::new())?;
         self.moments.insert(Self::last(norm), made);
         Ok(())
     }
@@ -149,9 +148,9 @@ impl Writer<'_> {
             ("groups", integer(norm.groups)),
             ("epsilon", Attribute::Float(norm.epsilon)),
         ];
-        let numbers = self.add(norm, "Normalizer", format!("{own}_normalizer"), inputs, attributes)?;
+        let numbers = self.add(norm, NORMALIZER, format!("{own}_normalizer"), inputs, attributes)?;
         let tensor = &self.graph.tensors[norm.result];
-        let mut spec = OpSpec::new(own.clone(), "Normalize");
+        let mut spec = OpSpec::new(own.clone(), NORMALIZE);
         spec.domain = STREAMED_DOMAIN.to_owned();
         spec.inputs = vec![Some(self.whole(norm, norm.operand)?), Some(numbers)];
         spec.parts = vec![Some(Part::whole(tensor.name.clone(), &norm.dims))];

@@ -2,21 +2,19 @@
 
 use std::ops::Range;
 
-use remat_ir::{Attribute, Graph, Op, OpId, OpSpec, Part, Placement, ResultSpec, TensorId};
-use remat_operators::{Combine, STREAMED_DOMAIN, Split, operator};
+use remat_ir::{Graph, Op, OpId, Part, TensorId};
+use remat_operators::{Combine, Split, operator};
 use remat_plan::Axis;
 
-use crate::course::Run;
-use crate::pieces::Writer;
+use crate::Exactness;
 use crate::rules::{Cut, Need, Site, reduced_axes};
-use crate::{Exactness, FissionError};
 
 /// How an op sums up along one axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sum {
-    combine: Combine,
+    pub(crate) combine: Combine,
     /// The axis of operand 0.
-    axis: usize,
+    pub(crate) axis: usize,
     /// The axis of operand 1, of a product.
     other: Option<usize>,
     /// Rows of it.
@@ -96,102 +94,8 @@ impl Sum {
     }
 }
 
-/// What tiles found of a result so far.
-#[derive(Clone, Debug)]
-pub(crate) struct Summed {
-    combine: Combine,
-    /// The tensors of the new graph.
-    parts: Vec<TensorId>,
-    /// How many elements each is of, of a channel for statistics.
-    counts: Vec<i64>,
-    /// What all of them are of.
-    over: Option<Part>,
-}
-
-impl Writer<'_> {
-    /// The sum over the rows of a tile.
-    pub(crate) fn sum_up(&mut self, run: &Run, sum: Sum, tile: usize) -> Result<(), FissionError> {
-        let graph = self.transfer.graph;
-        let op = &graph.ops[run.op];
-        let (Some(result), Some(Some(data))) = (op.results().next(), op.inputs.first()) else {
-            return Err(FissionError::RunsOnce(op.name.clone()));
-        };
-        let inputs = self.operands(run)?;
-        let over = self.full(*data, sum.axis, &run.rows);
-        let count = count(graph, op, sum, &over);
-        let part = Part {
-            is_sum: true,
-            ..self.part(*data, over)
-        };
-        let name = self.names.op(format!("{}_tile{tile}", op.name));
-        let mut spec = self.transfer.spec(run.op, name, inputs);
-        spec.results = vec![Some(ResultSpec {
-            name: self.names.tensor(format!("{}_tile{tile}", graph.tensors[result].name)),
-            ty: graph.tensors[result].ty.clone(),
-            placement: Placement::New,
-        })];
-        spec.parts = vec![Some(part.clone())];
-        let made = self.transfer.add(run.op, spec)?.into_iter().flatten();
-        let summed = self.sums.entry(result).or_insert_with(|| Summed {
-            combine: sum.combine,
-            parts: Vec::new(),
-            counts: Vec::new(),
-            over: None,
-        });
-        summed.parts.extend(made);
-        summed.counts.push(count);
-        let own = part.ranges.get(sum.axis).map_or(0, |rows| rows.end);
-        match &mut summed.over {
-            Some(over) => over.ranges[sum.axis].end = own,
-            None => summed.over = Some(part),
-        }
-        Ok(())
-    }
-
-    /// Puts what tiles found of a result together, if they found anything of it.
-    pub(crate) fn put_together(&mut self, result: TensorId) -> Result<Option<TensorId>, FissionError> {
-        let Some(summed) = self.sums.remove(&result) else {
-            return Ok(None);
-        };
-        let graph = self.transfer.graph;
-        let tensor = &graph.tensors[result];
-        let (domain, op_type) = match summed.combine {
-            Combine::Moments => (STREAMED_DOMAIN, "CombineMoments"),
-            Combine::Mean => (STREAMED_DOMAIN, "CombineMeans"),
-            Combine::Maximum => ("", "Max"),
-            Combine::Minimum => ("", "Min"),
-            Combine::Sum | Combine::Never => ("", "Sum"),
-        };
-        let mut spec = OpSpec::new(self.names.op(tensor.name.clone()), op_type);
-        spec.domain = domain.to_owned();
-        spec.inputs = summed.parts.into_iter().map(Some).collect();
-        if domain == STREAMED_DOMAIN {
-            spec.attributes
-                .insert("counts".to_owned(), Attribute::Ints(summed.counts));
-        }
-        spec.results = vec![Some(ResultSpec {
-            name: tensor.name.clone(),
-            ty: tensor.ty.clone(),
-            placement: Placement::New,
-        })];
-        let dims = tensor.ty.known_shape().unwrap_or_default();
-        let whole = Part::whole(self.transfer.tensor_of(result), &dims);
-        spec.parts = vec![if summed.combine == Combine::Moments {
-            summed.over
-        } else {
-            Some(whole)
-        }];
-        let made = self.transfer.add(self.at, spec)?.into_iter().flatten().next();
-        self.transfer.whole[result] = made;
-        if let Some(made) = made {
-            self.transfer.name_whole(result, made);
-        }
-        Ok(made)
-    }
-}
-
 /// Elements of a box of operand 0 that go into one element of the result; of statistics those of a channel.
-fn count(graph: &Graph, op: &Op, sum: Sum, over: &[Range<u64>]) -> i64 {
+pub(crate) fn count(graph: &Graph, op: &Op, sum: Sum, over: &[Range<u64>]) -> i64 {
     let row = operator(&op.domain, &op.op_type);
     let axes = match row.split {
         Split::Sum | Split::Maximum => Site::of_all(graph, op).and_then(|site| reduced_axes(&site).ok()),
@@ -203,4 +107,16 @@ fn count(graph: &Graph, op: &Op, sum: Sum, over: &[Range<u64>]) -> i64 {
         .flatten()
         .map(|axis| over.get(axis).map_or(1, |rows| rows.end - rows.start));
     i64::try_from(extents.product::<u64>()).unwrap_or(i64::MAX)
+}
+
+/// What tiles found of a result so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Summed {
+    pub(crate) combine: Combine,
+    /// The tensors of the new graph.
+    pub(crate) parts: Vec<TensorId>,
+    /// How many elements each is of, of a channel for statistics.
+    pub(crate) counts: Vec<i64>,
+    /// What all of them are of.
+    pub(crate) over: Option<Part>,
 }

@@ -1,4 +1,5 @@
 //! Graphs of a few operators in double precision: what a sum that is split is held against.
+#![expect(clippy::cast_possible_wrap, reason = "dimensions of tests are small")]
 
 use std::collections::BTreeMap;
 
@@ -68,7 +69,7 @@ pub fn evaluate_numbers(graph: &Graph, given: impl Fn(&str, &[usize]) -> Numbers
         let dims: Vec<usize> = tensor
             .ty
             .known_shape()
-            .unwrap()
+            .expect("a graph of a test is whole")
             .into_iter()
             .map(|dim| dim as usize)
             .collect();
@@ -88,14 +89,14 @@ pub fn evaluate_numbers(graph: &Graph, given: impl Fn(&str, &[usize]) -> Numbers
             .map(|input| input.map(|input| &values[&graph.tensors[input].name]))
             .collect();
         let value = evaluate_op(op, &operands);
-        let result = op.results().next().unwrap();
+        let result = op.results().next().expect("a graph of a test is whole");
         values.insert(graph.tensors[result].name.clone(), value);
     }
     values
 }
 
 fn evaluate_op(op: &Op, operands: &[Option<&Numbers>]) -> Numbers {
-    let operand = |place: usize| operands[place].unwrap();
+    let operand = |place: usize| operands[place].expect("a graph of a test is whole");
     let list = |place: usize| -> Vec<i64> { operand(place).data.iter().map(|&value| value as i64).collect() };
     let int = |name: &str, default: i64| op.attributes.get(name).and_then(Attribute::as_int).unwrap_or(default);
     let ints = |name: &str| {
@@ -171,9 +172,9 @@ fn evaluate_op(op: &Op, operands: &[Option<&Numbers>]) -> Numbers {
             )
         }
         "Moments" => moments(operand(0)),
-        "CombineMoments" => combine_moments(&all, &ints("counts").unwrap()),
+        "CombineMoments" => combine_moments(&all, &ints("counts").expect("a graph of a test is whole")),
         "CombineMeans" => {
-            let counts = ints("counts").unwrap();
+            let counts = ints("counts").expect("a graph of a test is whole");
             let total: i64 = counts.iter().sum();
             let weighted: Vec<Numbers> = all
                 .iter()
@@ -206,7 +207,11 @@ fn map(value: &Numbers, function: impl Fn(f64) -> f64) -> Numbers {
 }
 
 fn fold(operands: &[&Numbers], function: impl Fn(f64, f64) -> f64) -> Numbers {
-    let rank = operands.iter().map(|operand| operand.dims.len()).max().unwrap();
+    let rank = operands
+        .iter()
+        .map(|operand| operand.dims.len())
+        .max()
+        .expect("a graph of a test is whole");
     let dims: Vec<usize> = (0..rank)
         .map(|axis| {
             let dim = |operand: &&Numbers| {
@@ -214,7 +219,7 @@ fn fold(operands: &[&Numbers], function: impl Fn(f64, f64) -> f64) -> Numbers {
                     .checked_sub(rank)
                     .map_or(1, |own| operand.dims[own])
             };
-            operands.iter().map(dim).max().unwrap()
+            operands.iter().map(dim).max().expect("a graph of a test is whole")
         })
         .collect();
     Numbers::from_fn(&dims, |place| {
@@ -222,7 +227,7 @@ fn fold(operands: &[&Numbers], function: impl Fn(f64, f64) -> f64) -> Numbers {
             .iter()
             .map(|operand| operand.at(&place))
             .reduce(&function)
-            .unwrap()
+            .expect("a graph of a test is whole")
     })
 }
 
@@ -256,9 +261,9 @@ fn concat(operands: &[&Numbers], axis: usize) -> Numbers {
 
 /// Of two matrices, or of a stack of them and one.
 fn matmul(left: &Numbers, right: &Numbers) -> Numbers {
-    let (rank, inner) = (left.dims.len(), *left.dims.last().unwrap());
+    let (rank, inner) = (left.dims.len(), *left.dims.last().expect("a graph of a test is whole"));
     let mut dims = left.dims.clone();
-    dims[rank - 1] = *right.dims.last().unwrap();
+    dims[rank - 1] = *right.dims.last().expect("a graph of a test is whole");
     Numbers::from_fn(&dims, |place| {
         let term = |at: usize| {
             let (mut own, mut other) = (place.clone(), place.clone());

@@ -356,7 +356,7 @@ fn tilings_that_do_not_fit_are_refused_and_name_the_op() {
     let tiled = net
         .check_fused_chain("conv1", "pool1", 2, Axis::Rows, Mode::LineBuffer)
         .unwrap();
-    let twice = apply(&tiled, &Tiling::default(), Exactness::Close);
+    let twice = apply(&tiled, &Tiling::default(), Exactness::WholeSums);
     assert!(matches!(twice, Err(FissionError::AlreadyTiled(_))));
 }
 
@@ -378,10 +378,10 @@ fn other_bits_are_refused_unless_they_are_permitted() {
     assert!(apply(2, exact(1)).is_ok());
     assert!(matches!(apply(2, exact(2)), Err(FissionError::OtherBits { .. })));
     assert!(matches!(apply(8, exact(1)), Err(FissionError::OtherBits { .. })));
-    assert!(apply(8, Exactness::Close).is_ok());
+    assert!(apply(8, Exactness::WholeSums).is_ok());
     let graph = net.graph();
     let is_limited = |exactness, bytes| is_limited_by_threads(&graph, exactness, bytes);
-    assert!(is_limited(exact(2), 0) && !is_limited(exact(1), 0) && !is_limited(Exactness::Close, 0));
+    assert!(is_limited(exact(2), 0) && !is_limited(exact(1), 0) && !is_limited(Exactness::WholeSums, 0));
     assert!(!is_limited(exact(2), 1 << 40), "what is small does not matter");
 }
 

@@ -136,7 +136,7 @@ impl Net {
     /// the checker must accept it.
     pub(crate) fn check(&self, tiling: &Tiling) -> Result<Graph, FissionError> {
         let graph = self.graph();
-        let tiled = apply(&graph, tiling, Exactness::Close)?;
+        let tiled = apply(&graph, tiling, Exactness::WholeSums)?;
         assert_eq!(tiled.validate(), Ok(()));
         if let Err(rejection) = remat_fission_check::check_fission(&graph, &tiled) {
             panic!("{tiling:?}: {rejection}\n{tiled}");

@@ -80,7 +80,7 @@ fn what_is_not_allowed_is_not_found() {
 
 /// Bytes at the peak of a tiled graph in reference order.
 fn peak(graph: &Graph, tiling: &Tiling, device: &Device) -> Option<u64> {
-    let mut tiled = apply(graph, tiling, Exactness::Close).ok()?;
+    let mut tiled = apply(graph, tiling, Exactness::WholeSums).ok()?;
     share_overwritten(&mut tiled);
     let options = ProblemOptions {
         accounting: Accounting::Runtime,
@@ -148,7 +148,7 @@ fn no_set_of_fused_chains_of_a_chain_has_a_lower_peak() {
             least = peak(&graph, &tiling, &device).map_or(least, |peak| least.min(peak));
         });
         let mut options = SearchOptions::new(&device);
-        options.exactness = Exactness::Close;
+        options.exactness = Exactness::WholeSums;
         options.axes = vec![Axis::Rows];
         options.tiles = vec![2, 4];
         options.again = false;
@@ -159,7 +159,7 @@ fn no_set_of_fused_chains_of_a_chain_has_a_lower_peak() {
         assert_eq!(last.peak, least, "{:?}", last.tiling);
         assert!(least * 10 < report.front[0].peak * 8);
         // Every row of every axis is a tile of some tiling.
-        assert!(bound(&graph, Exactness::Close).unwrap().bytes <= least);
+        assert!(bound(&graph, Exactness::WholeSums).unwrap().bytes <= least);
     }
 }
 
@@ -182,7 +182,7 @@ fn patches_take_less_than_rows() {
     let graph = net.graph();
     let lowest = |grids: bool| {
         let mut options = SearchOptions::new(&device);
-        options.exactness = Exactness::Close;
+        options.exactness = Exactness::WholeSums;
         options.axes = vec![Axis::Rows];
         options.tiles = vec![2, 3, 6];
         options.grids = grids;
@@ -213,7 +213,7 @@ fn the_bound_is_reached_where_an_op_needs_its_operand_whole() {
     let dense = net.constant("dense", &[512, 512]);
     let y = net.op("y", "MatMul", &[flat, dense], &[]);
     net.output(y);
-    let bound = bound(&net.graph(), Exactness::Close).unwrap();
+    let bound = bound(&net.graph(), Exactness::WholeSums).unwrap();
     assert_eq!((bound.bytes, bound.op.as_str()), (4 * (512 + 512), "y"));
 }
 
@@ -239,5 +239,5 @@ fn sizes_whose_sums_no_number_holds_are_no_reason_to_stop_short() {
     let graph = builder.finish();
     let report = search(&graph, &options(&device)).unwrap();
     assert!(report.front.is_empty(), "all of it together has no size");
-    assert!(bound(&graph, Exactness::Close).unwrap().bytes >= 1 << 60);
+    assert!(bound(&graph, Exactness::WholeSums).unwrap().bytes >= 1 << 60);
 }

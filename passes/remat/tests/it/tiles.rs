@@ -74,7 +74,7 @@ impl Chain {
 
 fn request() -> FissionRequest {
     FissionRequest {
-        exactness: Exactness::Close,
+        exactness: Exactness::WholeSums,
         ..FissionRequest::EXACT
     }
 }
