@@ -104,17 +104,14 @@ impl Checker<'_> {
         if self.bounded(id, op, &mut rows, None).is_none() {
             return;
         }
-        let is_stated = part.is_sum
-            && part.of == self.original.tensors[numbers.of].name
-            && part.ranges.get(..2) == Some(&rows[..2]);
-        if rows[2..] != [0..1, 0..2] || !is_stated {
+        if rows[2..] != [0..1, 0..2] {
             self.add(Code::F008, id, || {
                 format!("`{}` takes a part of the numbers of a channel", op.name)
             });
             return;
         }
         numbers.channels = [rows[0].clone(), rows[1].clone()];
-        self.values.set(result, Held::Numbers(numbers));
+        self.state(id, op, result, part, Held::Numbers(numbers), Code::F008);
     }
 
     fn sliced(&mut self, id: OpId, op: &Op) -> Option<(TensorId, Vec<Rows>)> {
