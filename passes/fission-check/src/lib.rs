@@ -21,6 +21,8 @@ mod norms;
 mod pattern;
 mod rules;
 mod site;
+#[cfg(test)]
+mod streamed_tests;
 mod sums;
 #[cfg(test)]
 mod tests;

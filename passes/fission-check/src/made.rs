@@ -178,6 +178,7 @@ impl Checker<'_> {
 
     fn joined(&mut self, id: OpId, op: &Op) -> Option<(TensorId, Vec<Rows>)> {
         let axis = op.attributes.get("axis").and_then(Attribute::as_int);
+        let axis = axis.and_then(|axis| usize::try_from(axis).ok());
         let mut joined: Option<(TensorId, Vec<Rows>)> = None;
         for &operand in &op.inputs {
             let (of, rows, spare) = self.part(id, op, operand)?;
@@ -185,13 +186,17 @@ impl Checker<'_> {
                 self.add(Code::F010, id, || format!("`{}` joins spare rows", op.name));
                 return None;
             }
+            let axis = axis.filter(|&axis| axis < rows.len());
+            if axis.is_none() {
+                self.add(Code::F009, id, || {
+                    format!("`{}` joins along no axis of {}", op.name, rows.len())
+                });
+                return None;
+            }
             let Some((first, whole)) = &mut joined else {
                 joined = Some((of, rows));
                 continue;
             };
-            let axis = axis
-                .and_then(|axis| usize::try_from(axis).ok())
-                .filter(|&axis| axis < whole.len());
             let fits = |axis: usize| {
                 let same = |other: usize| other == axis || whole[other] == rows[other];
                 *first == of && (0..rows.len()).all(same) && whole[axis].end == rows[axis].start
