@@ -18,8 +18,11 @@
 
 mod made;
 mod norms;
+mod pattern;
 mod rules;
 mod site;
+#[cfg(test)]
+mod streamed_tests;
 mod sums;
 #[cfg(test)]
 mod tests;
@@ -64,7 +67,19 @@ pub fn check_fission(original: &Graph, tiled: &Graph) -> Result<(), Rejection> {
     checker.names();
     checker.effects();
     checker.signature();
-    checker.findings.judge(())
+    let Checker { values, findings, .. } = checker;
+    findings.judge(())?;
+    // Where nothing is wrong, something is known of every tensor.
+    let mut unknown = Findings::default();
+    for (id, tensor) in tiled.tensors.iter_enumerated() {
+        if values.get(id).is_none() {
+            let producer = tensor.producer.map(OpId::index);
+            unknown.add(Code::F001, producer, || {
+                format!("nothing is known of what `{}` holds", tensor.name)
+            });
+        }
+    }
+    unknown.judge(())
 }
 
 fn names(graph: &Graph) -> FxHashMap<&str, TensorId> {

@@ -104,17 +104,14 @@ impl Checker<'_> {
         if self.bounded(id, op, &mut rows, None).is_none() {
             return;
         }
-        let is_stated = part.is_sum
-            && part.of == self.original.tensors[numbers.of].name
-            && part.ranges.get(..2) == Some(&rows[..2]);
-        if rows[2..] != [0..1, 0..2] || !is_stated {
+        if rows[2..] != [0..1, 0..2] {
             self.add(Code::F008, id, || {
                 format!("`{}` takes a part of the numbers of a channel", op.name)
             });
             return;
         }
         numbers.channels = [rows[0].clone(), rows[1].clone()];
-        self.values.set(result, Held::Numbers(numbers));
+        self.state(id, op, result, part, Held::Numbers(numbers), Code::F008);
     }
 
     fn sliced(&mut self, id: OpId, op: &Op) -> Option<(TensorId, Vec<Rows>)> {
@@ -181,6 +178,7 @@ impl Checker<'_> {
 
     fn joined(&mut self, id: OpId, op: &Op) -> Option<(TensorId, Vec<Rows>)> {
         let axis = op.attributes.get("axis").and_then(Attribute::as_int);
+        let axis = axis.and_then(|axis| usize::try_from(axis).ok());
         let mut joined: Option<(TensorId, Vec<Rows>)> = None;
         for &operand in &op.inputs {
             let (of, rows, spare) = self.part(id, op, operand)?;
@@ -188,13 +186,17 @@ impl Checker<'_> {
                 self.add(Code::F010, id, || format!("`{}` joins spare rows", op.name));
                 return None;
             }
+            let axis = axis.filter(|&axis| axis < rows.len());
+            if axis.is_none() {
+                self.add(Code::F009, id, || {
+                    format!("`{}` joins along no axis of {}", op.name, rows.len())
+                });
+                return None;
+            }
             let Some((first, whole)) = &mut joined else {
                 joined = Some((of, rows));
                 continue;
             };
-            let axis = axis
-                .and_then(|axis| usize::try_from(axis).ok())
-                .filter(|&axis| axis < whole.len());
             let fits = |axis: usize| {
                 let same = |other: usize| other == axis || whole[other] == rows[other];
                 *first == of && (0..rows.len()).all(same) && whole[axis].end == rows[axis].start

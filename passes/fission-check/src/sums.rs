@@ -1,88 +1,129 @@
 //! Sums over the axis that tiles cut: what an op sums up over rows of its operand, and what puts such sums together.
 
-use remat_ir::{Attribute, Effects, Op, OpId, Part, TensorId};
+use remat_ir::{Attribute, ElementType, Op, OpId, Part, TensorId};
 use remat_verify::Code;
 
 use super::Checker;
-use super::norms::{has_counts, joined};
 use super::site::{NoWay, axis};
 use super::values::{Held, Rows};
 
-/// How the sums of an op are put together: by which op.
-fn combined_by(op: &Op) -> Option<&'static str> {
+/// How the sums of an op over elements of a type are put together: by which op.
+fn combined_by(op: &Op, element: ElementType) -> Option<&'static str> {
+    let is_float = matches!(
+        element,
+        ElementType::Float16 | ElementType::Bfloat16 | ElementType::Float32 | ElementType::Float64
+    );
     Some(match (&*op.domain, &*op.op_type) {
-        ("", "ReduceSum" | "ReduceL1" | "ReduceSumSquare" | "MatMul") => "Sum",
+        ("", "ReduceSum" | "ReduceL1" | "ReduceSumSquare" | "MatMul") if is_float => "Sum",
         ("", "ReduceMax" | "GlobalMaxPool") => "Max",
         ("", "ReduceMin") => "Min",
-        ("", "ReduceMean" | "GlobalAveragePool") => "CombineMeans",
+        ("", "ReduceMean" | "GlobalAveragePool") if is_float => "CombineMeans",
         _ => return None,
     })
 }
 
+/// What an op of the original sums up.
+struct Summing {
+    /// Dimensions of operand 0.
+    dims: Vec<u64>,
+    /// The axes of it that are summed over, each once.
+    axes: Vec<usize>,
+    /// What puts sums over parts together.
+    combined_by: &'static str,
+}
+
 impl Checker<'_> {
-    /// The axes of operand 0 that an op of the original sums over.
-    fn summed_axes(&self, op: &Op) -> Result<Vec<usize>, NoWay> {
-        let unknown = || "its shapes are not understood".to_owned();
-        let dims = |place: usize| {
+    /// What an op of the original sums up, if sums over parts of it may be put together.
+    fn summing(&self, op: &Op) -> Result<Summing, NoWay> {
+        let type_of = |place: usize| {
             let operand = op.inputs.get(place).copied().flatten();
-            operand.and_then(|operand| self.original.tensors[operand].ty.known_shape())
+            operand.map(|operand| &self.original.tensors[operand].ty)
         };
-        let rank = dims(0).ok_or_else(unknown)?.len();
-        match op.op_type.as_str() {
-            "MatMul" => Ok(vec![rank.checked_sub(1).ok_or_else(unknown)?]),
-            "GlobalAveragePool" | "GlobalMaxPool" => Ok((2..rank).collect()),
-            _ => {
-                let operand = op.inputs.get(1).copied().flatten();
-                let stated = match (op.attributes.get("axes").and_then(Attribute::as_ints), operand) {
-                    (Some(axes), _) => axes.to_vec(),
-                    (None, Some(operand)) => self.original.values.get(&operand).cloned().ok_or_else(unknown)?,
-                    (None, None) => Vec::new(),
-                };
-                let is_nothing = op
-                    .attributes
-                    .get("noop_with_empty_axes")
-                    .and_then(Attribute::as_int)
-                    .unwrap_or(0)
-                    != 0;
-                match stated.as_slice() {
-                    [] if is_nothing => Ok(Vec::new()),
-                    [] => Ok((0..rank).collect()),
-                    stated => stated.iter().map(|&stated| axis(stated, rank)).collect(),
+        let unknown = || "its shapes are not understood".to_owned();
+        let ty = type_of(0).ok_or_else(unknown)?;
+        let dims = ty.known_shape().ok_or_else(unknown)?;
+        let combined_by = ty.element().and_then(|element| combined_by(op, element));
+        let combined_by = combined_by.ok_or("sums of its kind are not put together")?;
+        if op.reads().any(|read| self.original.tensors[read].ty.has_free_dims()) {
+            return Err("a size is not fixed".to_owned());
+        }
+        let rank = dims.len();
+        let mut axes = match op.op_type.as_str() {
+            "MatMul" => {
+                let right = type_of(1).and_then(|right| right.known_shape()).ok_or_else(unknown)?;
+                let inner = right.len().checked_sub(2).unwrap_or_default();
+                if rank == 0 || right.get(inner) != dims.last() {
+                    return Err(unknown());
                 }
+                vec![rank - 1]
             }
+            "GlobalAveragePool" | "GlobalMaxPool" => match op.attributes.get("channels_last") {
+                None | Some(Attribute::Int(0)) => (2..rank).collect(),
+                Some(_) => return Err("its channels stand last".to_owned()),
+            },
+            _ => self.reduced(op, rank)?,
+        };
+        axes.sort_unstable();
+        axes.dedup();
+        Ok(Summing {
+            dims,
+            axes,
+            combined_by,
+        })
+    }
+
+    /// The axes that a reduction reduces.
+    fn reduced(&self, op: &Op, rank: usize) -> Result<Vec<usize>, NoWay> {
+        let operand = op.inputs.get(1).copied().flatten();
+        let stated = match (op.attributes.get("axes"), operand) {
+            (Some(axes), _) => axes.as_ints(),
+            (None, Some(operand)) => self.original.values.get(&operand).map(Vec::as_slice),
+            (None, None) => Some(&[][..]),
+        };
+        let stated = stated.ok_or("its axes are not known")?;
+        if !stated.is_empty() {
+            return stated.iter().map(|&stated| axis(stated, rank)).collect();
+        }
+        match op.attributes.get("noop_with_empty_axes") {
+            None | Some(Attribute::Int(0)) => Ok((0..rank).collect()),
+            Some(_) => Err("it reduces nothing".to_owned()),
         }
     }
 
     /// An op that sums up over rows of operand 0 of what it comes from.
     pub(super) fn summed(&mut self, id: OpId, op: &Op, before_id: OpId, part: &Part) {
         let before = &self.original.ops[before_id];
-        let (Some(result), Some(was), Some(Some(data))) =
-            (op.results().next(), before.results().next(), before.inputs.first())
+        let (&[Some(result)], &[Some(was)], Some(&Some(data))) =
+            (&op.outputs[..], &before.outputs[..], before.inputs.first())
         else {
             self.add(Code::F002, id, || format!("`{}` sums nothing up", op.name));
             return;
         };
-        let name = &self.original.tensors[*data].name;
-        let dims = self.original.tensors[*data].ty.known_shape().unwrap_or_default();
-        let is_inside = part.of == *name && part.spare.is_none() && part.ranges.len() == dims.len();
-        if !is_inside || part.ranges.iter().zip(&dims).any(|(rows, &dim)| rows.end > dim) || op.outputs.len() != 1 {
+        let summing = match self.summing(before) {
+            Ok(summing) => summing,
+            Err(why) => {
+                self.add(Code::F004, id, || {
+                    format!("`{}` ({}) cannot sum up {part}: {why}", op.name, op.op_type)
+                });
+                return;
+            }
+        };
+        let dims = &summing.dims;
+        let is_inside = part.of == self.original.tensors[data].name
+            && part.spare.is_none()
+            && part.ranges.len() == dims.len()
+            && part.ranges.iter().zip(dims).all(|(rows, &dim)| rows.end <= dim);
+        if !is_inside {
             self.add(Code::F002, id, || format!("`{}` cannot sum up {part}", op.name));
             return;
         }
-        let axes = match combined_by(before) {
-            Some(_) => self.summed_axes(before),
-            None => Err("sums of its kind are not put together".to_owned()),
-        };
-        let is_cut = |axis: usize| part.ranges[axis] != (0..dims[axis]);
-        let axes = axes.and_then(
-            |axes| match (0..dims.len()).find(|axis| is_cut(*axis) && !axes.contains(axis)) {
-                Some(axis) => Err(format!("it does not sum over axis {axis}")),
-                None => Ok(axes),
-            },
-        );
-        if let Err(why) = axes {
+        let is_cut = |axis: &usize| part.ranges[*axis] != (0..dims[*axis]);
+        if let Some(axis) = (0..dims.len()).find(|axis| is_cut(axis) && !summing.axes.contains(axis)) {
             self.add(Code::F004, id, || {
-                format!("`{}` ({}) cannot sum up {part}: {why}", op.name, op.op_type)
+                format!(
+                    "`{}` ({}) cannot sum up {part}: it does not sum over axis {axis}",
+                    op.name, op.op_type
+                )
             });
             return;
         }
@@ -95,22 +136,17 @@ impl Checker<'_> {
                 }
                 continue;
             };
-            let whole = Held::whole(self.original, then);
-            let rows = match (place, &whole) {
-                (0, _) => Some(part.ranges.clone()),
-                (1, Held::Part { rows: Some(rows), .. }) if before.op_type == "MatMul" => {
-                    let mut rows = rows.clone();
+            let mut expected = Held::whole(self.original, then);
+            if let Held::Part { rows: Some(rows), .. } = &mut expected {
+                if place == 0 {
+                    rows.clone_from(&part.ranges);
+                } else if place == 1 && before.op_type == "MatMul" {
+                    // The inner dimension, where it is the only one, too.
                     let inner = rows.len().saturating_sub(2);
-                    rows[inner] = part.ranges[dims.len() - 1].clone();
-                    Some(rows)
+                    let own = rows.get_mut(inner).zip(part.ranges.last());
+                    own.into_iter().for_each(|(own, inner)| own.clone_from(inner));
                 }
-                _ => None,
-            };
-            let expected = rows.map_or(whole, |rows| Held::Part {
-                of: then,
-                rows: Some(rows),
-                spare: None,
-            });
+            }
             self.expect(id, op, now, &expected);
         }
         if op.attributes != before.attributes {
@@ -118,66 +154,122 @@ impl Checker<'_> {
                 format!("the attributes of `{}` are not those of `{}`", op.name, before.name)
             });
         }
-        if self.tiled.tensors[result].ty != self.original.tensors[was].ty {
+        let (now, then) = (&self.tiled.tensors[result], &self.original.tensors[was]);
+        if now.ty != then.ty {
             self.add(Code::F002, id, || {
-                format!("`{}` has another type than the whole", self.tiled.tensors[result].name)
+                format!("`{}` is {}, the whole is {}", now.name, now.ty, then.ty)
             });
         }
-        let held = Held::Sum {
-            op: before_id,
-            rows: part.ranges.clone(),
-        };
-        self.values.set(result, held);
+        let rows = part.ranges.clone();
+        self.values.set(result, Held::Sum { op: before_id, rows });
     }
 
     /// Sums over rows put together.
     pub(super) fn combined(&mut self, id: OpId, op: &Op, result: TensorId, part: &Part) {
-        let mut of: Option<OpId> = None;
+        let Some(held) = self.operands_to_combine(id, op) else {
+            return;
+        };
+        let mut sum: Option<OpId> = None;
         let mut boxes: Vec<Vec<Rows>> = Vec::new();
-        for operand in op.inputs.iter().copied().flatten() {
-            match self.values.get(operand) {
-                Some(Held::Sum { op: before, rows }) if of.is_none_or(|of| of == *before) => {
-                    of = Some(*before);
+        for held in &held {
+            match held {
+                Held::Sum { op: before, rows } if sum.is_none_or(|sum| sum == *before) => {
+                    sum = Some(*before);
                     boxes.push(rows.clone());
                 }
-                Some(other) => {
+                other => {
                     let other = other.shown(self.original);
-                    self.add(Code::F014, id, || format!("`{}` puts {other} together", op.name));
+                    self.add(Code::F014, id, || format!("`{}` cannot put {other} together", op.name));
                     return;
                 }
-                None => return,
             }
         }
-        let Some(before) = of.map(|of| &self.original.ops[of]) else {
+        let before = sum.map(|sum| &self.original.ops[sum]);
+        let summing = before.and_then(|before| self.summing(before).ok());
+        let was = before.and_then(|before| before.results().next());
+        let (Some(before), Some(summing), Some(was)) = (before, summing, was) else {
             self.add(Code::F014, id, || format!("`{}` puts nothing together", op.name));
             return;
         };
-        let data = before.inputs.first().copied().flatten();
-        let dims = data
-            .and_then(|data| self.original.tensors[data].ty.known_shape())
-            .unwrap_or_default();
-        let axes = self.summed_axes(before).unwrap_or_default();
-        let counts = boxes
-            .iter()
-            .map(|rows| axes.iter().map(|&axis| rows[axis].end - rows[axis].start).product());
-        let is_weighted = match op.op_type.as_str() {
+        let counts = boxes.iter().map(|rows| {
+            let summed: Vec<Rows> = summing.axes.iter().map(|&axis| rows[axis].clone()).collect();
+            elements(&summed)
+        });
+        let is_weighted = match summing.combined_by {
             "CombineMeans" => has_counts(op, counts),
             _ => op.attributes.is_empty(),
         };
-        let whole: Vec<Rows> = dims.iter().map(|&dim| 0..dim).collect();
-        if combined_by(before) != Some(&*op.op_type) || !is_weighted || joined(&boxes) != Some(whole) {
+        let whole: Vec<Rows> = summing.dims.iter().map(|&dim| 0..dim).collect();
+        if summing.combined_by != op.op_type {
+            self.add(Code::F014, id, || {
+                let right = summing.combined_by;
+                format!(
+                    "`{}` puts sums of `{}` together, which takes `{right}`",
+                    op.name, before.name
+                )
+            });
+        } else if !is_weighted {
             self.add(Code::F014, id, || {
                 format!(
-                    "what `{}` puts together is not all that `{}` sums up, or not in its way",
+                    "`{}` weighs sums of `{}` by other numbers than their elements",
                     op.name, before.name
                 )
             });
         }
-        let Some(was) = before.results().next() else { return };
-        if part.is_sum || op.effects != Effects::Pure {
-            self.add(Code::F014, id, || format!("`{}` states {part}", op.name));
+        if joined(&boxes) != Some(whole) {
+            self.add(Code::F014, id, || {
+                format!(
+                    "the rows of the sums that `{}` puts together are not all that `{}` sums up",
+                    op.name, before.name
+                )
+            });
         }
         let held = Held::whole(self.original, was);
         self.define(id, op, result, part, held, Code::F014);
     }
+
+    /// What the operands of an op hold, which must all be there; `None` where that is not known.
+    pub(super) fn operands_to_combine(&mut self, id: OpId, op: &Op) -> Option<Vec<Held>> {
+        if op.inputs.is_empty() || op.inputs.contains(&None) {
+            self.add(Code::F014, id, || format!("`{}` lacks an operand", op.name));
+            return None;
+        }
+        let operands = op.inputs.iter().flatten();
+        operands.map(|&operand| self.values.get(operand).cloned()).collect()
+    }
+}
+
+/// The box that boxes make up which follow each other along one axis and agree elsewhere.
+pub(super) fn joined(boxes: &[Vec<Rows>]) -> Option<Vec<Rows>> {
+    let mut boxes = boxes.iter();
+    let mut whole = boxes.next()?.clone();
+    let mut along = None;
+    for rows in boxes {
+        if rows.len() != whole.len() {
+            return None;
+        }
+        let mut differing = (0..whole.len()).filter(|&axis| whole[axis] != rows[axis]);
+        let axis = differing.next()?;
+        let is_only = differing.next().is_none() && along.is_none_or(|along| along == axis);
+        if !is_only || whole[axis].end != rows[axis].start {
+            return None;
+        }
+        along = Some(axis);
+        whole[axis].end = rows[axis].end;
+    }
+    Some(whole)
+}
+
+/// The elements of a box, as attributes count them; `None` for more than they can.
+pub(super) fn elements(rows: &[Rows]) -> Option<i64> {
+    let extents = rows.iter().map(|rows| rows.end - rows.start);
+    let product = extents.fold(Some(1), |product: Option<u64>, extent| product?.checked_mul(extent));
+    i64::try_from(product?).ok()
+}
+
+/// Whether the attribute `counts` has these numbers, and nothing else is stated.
+pub(super) fn has_counts(op: &Op, counts: impl Iterator<Item = Option<i64>>) -> bool {
+    let stated = op.attributes.get("counts").and_then(Attribute::as_ints);
+    let counts: Option<Vec<i64>> = counts.collect();
+    op.attributes.len() == 1 && stated.is_some() && stated == counts.as_deref()
 }

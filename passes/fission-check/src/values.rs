@@ -75,9 +75,32 @@ impl Held {
                 format!("what `{}` sums up {}", op.name, over(of, rows))
             }
             Self::Moments { of, rows } => format!("the statistics {}", over(original.tensors[*of].name.clone(), rows)),
-            Self::Numbers(numbers) => format!("numbers that normalize `{}`", original.tensors[numbers.of].name),
+            Self::Numbers(numbers) => numbers.shown(original),
             Self::Integers => "elements of its own".to_owned(),
         }
+    }
+}
+
+impl Numbers {
+    /// For people: `numbers of x[0:1, 0:4] (2 groups, epsilon 0.00001, of s, b)`.
+    fn shown(&self, original: &Graph) -> String {
+        let name = |tensor: TensorId| original.tensors[tensor].name.clone();
+        let [images, channels] = &self.channels;
+        let numbers = self
+            .numbers
+            .iter()
+            .map(|number| number.map_or_else(|| "_".to_owned(), name));
+        format!(
+            "numbers of {}[{}:{}, {}:{}] ({} groups, epsilon {}, of {})",
+            name(self.of),
+            images.start,
+            images.end,
+            channels.start,
+            channels.end,
+            self.groups,
+            f32::from_bits(self.epsilon),
+            numbers.collect::<Vec<_>>().join(", ")
+        )
     }
 }
 

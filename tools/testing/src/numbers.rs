@@ -152,24 +152,10 @@ fn evaluate_op(op: &Op, operands: &[Option<&Numbers>]) -> Numbers {
             let axes: Vec<usize> = axes.into_iter().map(|axis| axis.rem_euclid(rank) as usize).collect();
             reduce(operand(0), &axes, int("keepdims", 1) != 0, name)
         }
-        "InstanceNormalization" => {
-            let groups = operand(0).dims[1];
-            let numbers = normalizer(
-                &moments(operand(0)),
-                count(operand(0)),
-                groups,
-                epsilon,
-                [Some(operand(1)), Some(operand(2)), None, None],
-            );
-            normalize(operand(0), &numbers)
-        }
+        "InstanceNormalization" => group_norm(operand(0), operand(1), operand(2), operand(0).dims[1], epsilon),
         "GroupNormalization" => {
-            let numbers = [Some(operand(1)), Some(operand(2)), None, None];
             let groups = int("num_groups", 1) as usize;
-            normalize(
-                operand(0),
-                &normalizer(&moments(operand(0)), count(operand(0)), groups, epsilon, numbers),
-            )
+            group_norm(operand(0), operand(1), operand(2), groups, epsilon)
         }
         "Moments" => moments(operand(0)),
         "CombineMoments" => combine_moments(&all, &ints("counts").expect("a graph of a test is whole")),
@@ -259,19 +245,43 @@ fn concat(operands: &[&Numbers], axis: usize) -> Numbers {
     })
 }
 
-/// Of two matrices, or of a stack of them and one.
+/// Of two stacks of matrices, which are broadcast; a vector is one row on the left, one column on the right.
 fn matmul(left: &Numbers, right: &Numbers) -> Numbers {
-    let (rank, inner) = (left.dims.len(), *left.dims.last().expect("a graph of a test is whole"));
-    let mut dims = left.dims.clone();
-    dims[rank - 1] = *right.dims.last().expect("a graph of a test is whole");
-    Numbers::from_fn(&dims, |place| {
+    let is_vector = [left, right].map(|factor| factor.dims.len() == 1);
+    let (mut left, mut right) = (left.clone(), right.clone());
+    if is_vector[0] {
+        left.dims.insert(0, 1);
+    }
+    if is_vector[1] {
+        right.dims.push(1);
+    }
+    let inner = left.dims[left.dims.len() - 1];
+    let rank = left.dims.len().max(right.dims.len());
+    let stack = |axis: usize| {
+        let dim = |factor: &Numbers| {
+            (axis + factor.dims.len())
+                .checked_sub(rank)
+                .map_or(1, |own| factor.dims[own])
+        };
+        dim(&left).max(dim(&right))
+    };
+    let mut dims: Vec<usize> = (0..rank - 2).map(stack).collect();
+    dims.extend([left.dims[left.dims.len() - 2], right.dims[right.dims.len() - 1]]);
+    let mut product = Numbers::from_fn(&dims, |place| {
         let term = |at: usize| {
             let (mut own, mut other) = (place.clone(), place.clone());
             (own[rank - 1], other[rank - 2]) = (at, at);
-            left.at(&own) * right.at(&other[rank - right.dims.len()..])
+            left.at(&own) * right.at(&other)
         };
         (0..inner).map(term).sum()
-    })
+    });
+    if is_vector[1] {
+        product.dims.remove(rank - 1);
+    }
+    if is_vector[0] {
+        product.dims.remove(rank - 2);
+    }
+    product
 }
 
 fn reduce(source: &Numbers, axes: &[usize], keeps: bool, name: &str) -> Numbers {
@@ -314,8 +324,25 @@ fn reduce(source: &Numbers, axes: &[usize], keeps: bool, name: &str) -> Numbers 
     found
 }
 
-fn count(source: &Numbers) -> f64 {
-    source.channels()[2] as f64
+/// Groups of channels normalized as the definition says, in one pass; scale and bias have a number for each channel, or for each group.
+fn group_norm(source: &Numbers, scale: &Numbers, bias: &Numbers, groups: usize, epsilon: f64) -> Numbers {
+    let [_, channels, count] = source.channels();
+    let each = channels / groups;
+    let mut made = source.clone();
+    for (at, group) in made.data.chunks_mut(each * count).enumerate() {
+        let elements = group.len() as f64;
+        let mean = group.iter().sum::<f64>() / elements;
+        let variance = group.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / elements;
+        for (place, value) in group.iter_mut().enumerate() {
+            let channel = at % groups * each + place / count;
+            let own = |numbers: &Numbers| {
+                let is_by_channel = numbers.data.len() == channels;
+                numbers.data[if is_by_channel { channel } else { channel / each }]
+            };
+            *value = (*value - mean) / (variance + epsilon).sqrt() * own(scale) + own(bias);
+        }
+    }
+    made
 }
 
 fn moments(source: &Numbers) -> Numbers {

@@ -1,0 +1,134 @@
+//! What normalization the ops of the original compute together, read from its result back.
+
+use remat_ir::{Attribute, ElementType, Graph, Op, StorageClass, TensorId};
+
+use super::values::Numbers;
+
+/// What normalizations add to the variance where they do not say.
+const EPSILON: f32 = 1e-5;
+
+/// The normalization over an image whose result is `result`, `N x C x ...`: one op, or instances between two reshapes; then, if they are there, a
+/// product with a constant for each channel, and a sum with one.
+pub(super) fn normalization(graph: &Graph, result: TensorId) -> Option<Numbers> {
+    let image = dims(graph, result)?;
+    let mut numbers = [None; 4];
+    let mut at = result;
+    for (place, name) in [(3, "Add"), (2, "Mul")] {
+        if let Some((number, rest)) = by_channel(graph, at, name, &image) {
+            (numbers[place], at) = (Some(number), rest);
+        }
+    }
+    let last = maker(graph, at)?;
+    let is_between_reshapes = is_plain(last, "Reshape");
+    let op = match is_between_reshapes {
+        true => maker(graph, operand(last, 0)?)?,
+        false => last,
+    };
+    let inner = operand(op, 0)?;
+    let of = match is_between_reshapes {
+        true => {
+            let first = maker(graph, inner).filter(|first| is_plain(first, "Reshape"))?;
+            operand(first, 0)?
+        }
+        false => inner,
+    };
+    let (scale, bias) = (operand(op, 1)?, operand(op, 2)?);
+    (numbers[0], numbers[1]) = (Some(scale), Some(bias));
+    let (&images, &channels) = (image.first()?, image.get(1)?);
+    let inner = dims(graph, inner)?;
+    let int = |name: &str, default: i64| match op.attributes.get(name) {
+        Some(value) => value.as_int(),
+        None => Some(default),
+    };
+    let (groups, lengths) = match op.op_type.as_str() {
+        "InstanceNormalization" if int("channels_last", 0)? == 0 => {
+            let groups = *inner.get(1)?;
+            (groups, vec![groups])
+        }
+        "GroupNormalization" if !is_between_reshapes && int("stash_type", 1)? == 1 => {
+            let groups = u64::try_from(op.attributes.get("num_groups")?.as_int()?).ok()?;
+            (groups, vec![groups, channels])
+        }
+        _ => return None,
+    };
+    let epsilon = match op.attributes.get("epsilon") {
+        Some(Attribute::Float(epsilon)) => *epsilon,
+        None => EPSILON,
+        Some(_) => return None,
+    };
+    let fits = |number: TensorId| {
+        let dims = dims(graph, number).unwrap_or_default();
+        lengths.iter().any(|&length| dims == [length])
+    };
+    let ty = &graph.tensors[of].ty;
+    let is_understood = is_plain(op, &op.op_type)
+        && op.inputs.len() == 3
+        && image.len() > 2
+        && dims(graph, of)? == image
+        && *inner.first()? == images
+        && groups > 0
+        && channels.is_multiple_of(groups)
+        && fits(scale)
+        && fits(bias)
+        && is_averaged(ty.element()?)
+        && !ty.has_free_dims()
+        && !graph.tensors[result].ty.has_free_dims();
+    is_understood.then(|| Numbers {
+        of,
+        channels: [0..images, 0..channels],
+        groups,
+        epsilon: epsilon.to_bits(),
+        numbers,
+    })
+}
+
+/// Whether statistics in single precision are no less precise than elements of this type.
+pub(super) fn is_averaged(element: ElementType) -> bool {
+    matches!(
+        element,
+        ElementType::Float32 | ElementType::Float16 | ElementType::Bfloat16
+    )
+}
+
+fn dims(graph: &Graph, tensor: TensorId) -> Option<Vec<u64>> {
+    graph.tensors[tensor].ty.known_shape()
+}
+
+fn maker(graph: &Graph, tensor: TensorId) -> Option<&Op> {
+    Some(&graph.ops[graph.tensors[tensor].producer?])
+}
+
+fn operand(op: &Op, place: usize) -> Option<TensorId> {
+    op.inputs.get(place).copied().flatten()
+}
+
+fn is_plain(op: &Op, name: &str) -> bool {
+    op.domain.is_empty() && op.op_type == name && op.results().count() == 1
+}
+
+/// Of a product or sum with a constant for each channel: that constant, and the other operand, which has the dimensions of the result.
+fn by_channel(graph: &Graph, result: TensorId, name: &str, image: &[u64]) -> Option<(TensorId, TensorId)> {
+    let op = maker(graph, result).filter(|op| is_plain(op, name))?;
+    let &[Some(left), Some(right)] = &op.inputs[..] else {
+        return None;
+    };
+    let is_number = |tensor: TensorId| {
+        let class = graph.storages[graph.tensors[tensor].storage].class;
+        class == StorageClass::Constant && dims(graph, tensor).is_some_and(|dims| is_per_channel(&dims, image))
+    };
+    let (number, rest) = match (is_number(left), is_number(right)) {
+        (true, false) => (left, right),
+        (false, true) => (right, left),
+        _ => return None,
+    };
+    (dims(graph, rest)? == image).then_some((number, rest))
+}
+
+/// Whether a tensor of these dimensions has an element for each channel of an image to which it is broadcast.
+fn is_per_channel(dims: &[u64], image: &[u64]) -> bool {
+    let Some(channel) = (dims.len() + 1).checked_sub(image.len()) else {
+        return false;
+    };
+    let expected = |axis: usize| if axis == channel { image[1] } else { 1 };
+    channel <= 1 && dims.iter().enumerate().all(|(axis, &dim)| dim == expected(axis))
+}
