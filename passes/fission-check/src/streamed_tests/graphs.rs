@@ -193,7 +193,14 @@ fn sum(random: &mut Random, text: &mut Text, of: &str, dims: &[u64], axis: usize
         .filter(|at| keeps || !axes.contains(at))
         .map(|at| if axes.contains(&at) { 1 } else { dims[at] })
         .collect();
-    let signed = |&axis: &usize| axis as i64 - if axis % 2 == 0 { dims.len() as i64 } else { 0 };
+    let signed = |&axis: &usize| {
+        axis.cast_signed() as i64
+            - if axis % 2 == 0 {
+                dims.len().cast_signed() as i64
+            } else {
+                0
+            }
+    };
     let stated: Vec<String> = axes.iter().map(|axis| signed(axis).to_string()).collect();
     let stated = format!("[{}]", stated.join(", "));
     let keepdims = u8::from(keeps);
