@@ -367,6 +367,22 @@ impl Random {
         (self.0 >> 33) % end.max(1)
     }
 
+    pub(super) fn within(&mut self, from: u64, to: u64) -> u64 {
+        from + self.below(to - from + 1)
+    }
+
+    pub(super) fn is(&mut self) -> bool {
+        self.below(2) == 0
+    }
+
+    pub(super) fn index(&mut self, len: usize) -> usize {
+        usize::try_from(self.below(len as u64)).unwrap()
+    }
+
+    pub(super) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.index(all.len())]
+    }
+
     /// One or two axes cut, the others whole.
     fn part(&mut self, dims: &[u64]) -> Vec<Rows> {
         let mut part = whole(dims);

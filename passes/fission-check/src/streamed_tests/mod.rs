@@ -13,24 +13,6 @@ use super::tests::Random;
 use changes::{ALL, Change, IN_ONNX, changed};
 use graphs::any;
 
-impl Random {
-    fn within(&mut self, from: u64, to: u64) -> u64 {
-        from + self.below(to - from + 1)
-    }
-
-    fn is(&mut self) -> bool {
-        self.below(2) == 0
-    }
-
-    fn index(&mut self, len: usize) -> usize {
-        usize::try_from(self.below(len as u64)).unwrap()
-    }
-
-    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.index(all.len())]
-    }
-}
-
 /// What images are like: near zero, far from it, of one value, of numbers that are denormal in single precision.
 const KINDS: [(f64, f64); 4] = [(0.0, 1.0), (1e4, 1.0), (0.7, 0.0), (0.0, 1e-40)];
 
