@@ -12,6 +12,10 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--font-render-hinting=none", "--remote-debugging-pipe"]
 CODES = {"+": 187, "-": 189, "/": 191, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Tab": 9}
 """Numbers that the protocol wants of keys beside letters."""
+WINDOWS = {"light": (1280, 900, "light"), "dark": (1280, 900, "dark"), "phone": (375, 1000, "light")}
+"""Width, height and colours in which pages have to look as they should."""
+PICTURES = pathlib.Path(__file__).parent / "pictures"
+"""What they look like; with `REMAT_UPDATE_PICTURES=1` they are made again."""
 HANGS = 600.0
 """Seconds after which nothing more is to be expected of a page."""
 
@@ -152,15 +156,23 @@ class Browser:
         clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 0.5}
         return base64.b64decode(self.call("Page.captureScreenshot", format="png", clip=clip)["data"])
 
+    def looks_as_kept(self, name):
+        """Holds what is seen against a picture that is kept; `REMAT_UPDATE_PICTURES` keeps a new one."""
+        seen, kept = self.picture(), PICTURES / f"{name}.png"
+        if "REMAT_UPDATE_PICTURES" in os.environ:
+            kept.write_bytes(seen)
+        mean, share = self.difference(seen, kept.read_bytes())
+        assert mean < 4 and share < 0.03, f"{kept} is {mean:.1f} of 255 away, {share:.1%} of it by much"
+
     def difference(self, one: bytes, other: bytes):
         """How far two pictures are apart, each as means of squares of 8 by 8 pixels, so that fonts count little: the mean of the differences, and the
         share of squares that differ by more than 24 of 255. Pictures of other sizes are wholly apart."""
         pictures = json.dumps([base64.b64encode(picture).decode() for picture in (one, other)])
-        return self.run(COMPARE.replace("PICTURES", pictures))
+        return self.run(COMPARE.replace("GIVEN", pictures))
 
 
 COMPARE = """(async () => {
-  const [one, other] = await Promise.all(PICTURES.map(async (text) => {
+  const [one, other] = await Promise.all(GIVEN.map(async (text) => {
     const bitmap = await createImageBitmap(new Blob([Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))]));
     const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
     const ctx = canvas.getContext("2d");

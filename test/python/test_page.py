@@ -1,8 +1,6 @@
 """Pages of reports in a browser: what keys, pointers and buttons do, what it looks like, and the same without scripts."""
 
 import json
-import os
-import pathlib
 import re
 import time
 
@@ -13,9 +11,6 @@ import pytest
 
 LARGEST = 5_000_000
 """Bytes of a page."""
-PICTURES = pathlib.Path(__file__).parent / "pictures"
-"""What the page of the training step looks like; with `REMAT_UPDATE_PICTURES=1` they are made again."""
-WINDOWS = {"light": (1280, 900, "light"), "dark": (1280, 900, "dark"), "phone": (375, 1000, "light")}
 OPS, TENSORS = 10_000, 5_000
 FRAME = 0.1
 """Seconds within which a large model is drawn."""
@@ -276,17 +271,12 @@ def test_a_large_model_stays_fluent_and_its_names_are_text(browser, large):
     assert not browser.errors
 
 
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("name", browsers.WINDOWS)
 def test_the_page_looks_as_it_should(browser, page, name):
-    width, height, theme = WINDOWS[name]
+    width, height, theme = browsers.WINDOWS[name]
     browser.open(page, width, height, theme)
     assert browser.run("document.documentElement.scrollWidth") <= width
-    seen, kept = browser.picture(), PICTURES / f"page-{name}.png"
-    if "REMAT_UPDATE_PICTURES" in os.environ:
-        kept.parent.mkdir(exist_ok=True)
-        kept.write_bytes(seen)
-    mean, share = browser.difference(seen, kept.read_bytes())
-    assert mean < 4 and share < 0.03, f"{kept} is {mean:.1f} of 255 away, {share:.1%} of it by much"
+    browser.looks_as_kept(f"page-{name}")
 
 
 def test_without_scripts_nothing_is_missing(browser, page, tmp_path):

@@ -189,6 +189,13 @@ def test_what_is_no_model_says_where(page, tmp_path):
     assert "byte" in page.run("document.getElementById('status').textContent")
 
 
+@pytest.mark.parametrize("name", browsers.WINDOWS)
+def test_the_page_looks_as_it_should(browser, address, name):
+    browser.open(address, *browsers.WINDOWS[name])
+    assert browser.run("document.documentElement.scrollWidth <= innerWidth")
+    browser.looks_as_kept(f"web-{name}")
+
+
 def test_keys_reach_everything_on_a_phone(browser, address):
     browser.errors.clear()
     browser.open(address, width=375, height=800)
