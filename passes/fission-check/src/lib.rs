@@ -13,8 +13,8 @@
 //! know nothing may run again whole, but not in tiles. Some kernels need rows around a box that are not there and give rows that are not right:
 //! those are *spare*, the rules say how many, and a slice must cut them off before anything else reads.
 //!
-//! Two graphs that are accepted compute the same, up to the order of sums within kernels. Scales of a `Resize` are taken to be the quotients
-//! of its shapes: the graph does not know the elements of floating-point constants.
+//! Two graphs that are accepted compute the same, up to the order of sums: within kernels, and where tiles sum up, between tiles. Scales of a
+//! `Resize` are taken to be the quotients of its shapes: the graph does not know the elements of floating-point constants.
 
 mod made;
 mod norms;

@@ -77,7 +77,11 @@ impl Checker<'_> {
 
     /// The part that an operand holds, without spare rows.
     fn part(&mut self, id: OpId, op: &Op, operand: Option<TensorId>) -> Option<(TensorId, Vec<Rows>, Option<Spare>)> {
-        match self.values.get(operand?)?.clone() {
+        let Some(operand) = operand else {
+            self.add(Code::F005, id, || format!("`{}` lacks an operand", op.name));
+            return None;
+        };
+        match self.values.get(operand)?.clone() {
             Held::Part { of, rows, spare } => Some((of, rows?, spare)),
             Held::Integers | Held::Sum { .. } | Held::Moments { .. } | Held::Numbers(_) => {
                 self.add(Code::F005, id, || {

@@ -34,7 +34,7 @@ impl Checker<'_> {
         if !has_channels || !is_understood || !op.attributes.is_empty() {
             self.add(Code::F014, id, || {
                 format!(
-                    "`{}` needs all channels of all images of its operand, in floating point and of fixed sizes",
+                    "`{}` needs all channels of all images of its operand, in single or half precision and of fixed sizes",
                     op.name
                 )
             });

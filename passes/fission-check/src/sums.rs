@@ -1,6 +1,6 @@
 //! Sums over the axis that tiles cut: what an op sums up over rows of its operand, and what puts such sums together.
 
-use remat_ir::{Attribute, ElementType, Op, OpId, Part, TensorId};
+use remat_ir::{Attribute, ElementType, Op, OpId, Part, TensorId, ValueType};
 use remat_verify::Code;
 
 use super::Checker;
@@ -50,9 +50,7 @@ impl Checker<'_> {
         let rank = dims.len();
         let mut axes = match op.op_type.as_str() {
             "MatMul" => {
-                let right = type_of(1)
-                    .and_then(remat_ir::ValueType::known_shape)
-                    .ok_or_else(unknown)?;
+                let right = type_of(1).and_then(ValueType::known_shape).ok_or_else(unknown)?;
                 let inner = right.len().saturating_sub(2);
                 if rank == 0 || right.get(inner) != dims.last() {
                     return Err(unknown());
@@ -265,7 +263,7 @@ pub(super) fn joined(boxes: &[Vec<Rows>]) -> Option<Vec<Rows>> {
 /// The elements of a box, as attributes count them; `None` for more than they can.
 pub(super) fn elements(rows: &[Rows]) -> Option<i64> {
     let mut extents = rows.iter().map(|rows| rows.end - rows.start);
-    let product = extents.try_fold(1_u64, u64::checked_mul);
+    let product = extents.try_fold(1, u64::checked_mul);
     i64::try_from(product?).ok()
 }
 

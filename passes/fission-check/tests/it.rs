@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use remat_fission_check::check_fission;
-use remat_ir::Graph;
+use remat_ir::{Dim, Graph, ValueType};
 use remat_testing::{Numbers, evaluate, evaluate_numbers};
 use remat_verify::{Code, Rejection};
 
@@ -156,4 +156,31 @@ fn a_graph_that_is_not_valid_is_rejected() {
             .starts_with("tiled graph rejected with 1 violation\n  F013: "),
         "{rejection}"
     );
+}
+
+#[test]
+fn sizes_that_are_free_are_neither_counted_nor_summed_over() {
+    for name in [
+        "valid_groups_normalized_between_reshapes",
+        "valid_terms_of_a_product_summed_up",
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../test/filetests/fission/{name}.ir"));
+        let (mut original, mut tiled) = read(&std::fs::read_to_string(path).unwrap());
+        assert_eq!(check_fission(&original, &tiled), Ok(()));
+        for graph in [&mut original, &mut tiled] {
+            let input = graph.inputs[0];
+            let ValueType::Tensor { shape: Some(dims), .. } = &mut graph.tensors[input].ty else {
+                panic!("`{name}` has no tensor as its input");
+            };
+            let last = dims.last_mut().unwrap();
+            let size = last.size().unwrap();
+            *last = Dim::Free { size, name: None };
+        }
+        let rejection = check_fission(&original, &tiled).unwrap_err();
+        let codes = rejection.codes();
+        assert!(
+            codes.contains(&Code::F014) || codes.contains(&Code::F004),
+            "{rejection}"
+        );
+    }
 }

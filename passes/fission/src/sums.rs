@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use remat_ir::{Graph, Op, OpId, Part, TensorId};
+use remat_ir::{ElementType, Graph, Op, OpId, Part, TensorId};
 use remat_operators::{Combine, Split, operator};
 use remat_plan::Axis;
 
@@ -65,13 +65,17 @@ pub(crate) fn along(
         _ => (axis.of_rank(extents.len()).filter(|&own| own > 1)?, None),
     };
     let is_fixed = op.reads().all(|tensor| !graph.tensors[tensor].ty.has_free_dims());
+    let is_float = matches!(
+        graph.tensors[data].ty.element(),
+        Some(ElementType::Float16 | ElementType::Bfloat16 | ElementType::Float32)
+    );
     Some(Sum {
         combine: row.combine,
         axis: own,
         other,
         extent: *extents.get(own)?,
     })
-    .filter(|_| is_fixed)
+    .filter(|_| is_fixed && is_float)
 }
 
 fn is_transposed(graph: &Graph, tensor: TensorId) -> bool {

@@ -1,9 +1,9 @@
 //! Graphs of a few operators in double precision: what a sum that is split is held against.
-#![expect(clippy::cast_possible_wrap, reason = "dimensions of tests are small")]
+#![expect(clippy::cast_possible_wrap, reason = "the shapes of tests are small")]
 
 use std::collections::BTreeMap;
 
-use remat_ir::{Attribute, Graph, Op};
+use remat_ir::{Attribute, Graph, Op, TensorId};
 
 /// Numbers in rows.
 #[derive(Clone, PartialEq, Debug)]
@@ -57,46 +57,43 @@ fn places(dims: &[usize]) -> Vec<Vec<usize>> {
 /// Values of all tensors of a graph, by name, where `given` says those of inputs and of constants whose elements the graph does not state.
 ///
 /// # Panics
-/// If an operator is not one of the few that are known here.
+/// If an operator is not one of the few that are known here, or if a result has another shape than the graph states.
 #[must_use]
 pub fn evaluate_numbers(graph: &Graph, given: impl Fn(&str, &[usize]) -> Numbers) -> BTreeMap<String, Numbers> {
+    let dims_of = |tensor: TensorId| -> Vec<usize> {
+        let tensor = &graph.tensors[tensor];
+        let dims = tensor.ty.known_shape();
+        let dims = dims.unwrap_or_else(|| panic!("the shape of `{}` is not known", tensor.name));
+        dims.into_iter().map(|dim| dim as usize).collect()
+    };
     let mut values: BTreeMap<String, Numbers> = BTreeMap::new();
-    for (id, tensor) in graph
-        .tensors
-        .iter_enumerated()
-        .filter(|(_, tensor)| tensor.producer.is_none())
-    {
-        let dims: Vec<usize> = tensor
-            .ty
-            .known_shape()
-            .expect("a graph of a test is whole")
-            .into_iter()
-            .map(|dim| dim as usize)
-            .collect();
-        let value = match graph.values.get(&id) {
-            Some(elements) => Numbers {
-                dims,
-                data: elements.iter().map(|&element| element as f64).collect(),
-            },
-            None => given(&tensor.name, &dims),
-        };
-        values.insert(tensor.name.clone(), value);
+    for (id, tensor) in graph.tensors.iter_enumerated() {
+        if tensor.producer.is_none() {
+            let dims = dims_of(id);
+            let value = match graph.values.get(&id) {
+                Some(elements) => Numbers {
+                    dims,
+                    data: elements.iter().map(|&element| element as f64).collect(),
+                },
+                None => given(&tensor.name, &dims),
+            };
+            values.insert(tensor.name.clone(), value);
+        }
     }
     for op in &graph.ops {
-        let operands: Vec<Option<&Numbers>> = op
-            .inputs
-            .iter()
-            .map(|input| input.map(|input| &values[&graph.tensors[input].name]))
-            .collect();
+        let operand = |input: &Option<TensorId>| values.get(&graph.tensors[(*input)?].name);
+        let operands: Vec<Option<&Numbers>> = op.inputs.iter().map(operand).collect();
         let value = evaluate_op(op, &operands);
-        let result = op.results().next().expect("a graph of a test is whole");
-        values.insert(graph.tensors[result].name.clone(), value);
+        let result = op.results().next().expect("an op has a result");
+        let name = &graph.tensors[result].name;
+        assert_eq!(value.dims, dims_of(result), "the shape of `{name}`");
+        values.insert(name.clone(), value);
     }
     values
 }
 
 fn evaluate_op(op: &Op, operands: &[Option<&Numbers>]) -> Numbers {
-    let operand = |place: usize| operands[place].expect("a graph of a test is whole");
+    let operand = |place: usize| operands[place].expect("an operand");
     let list = |place: usize| -> Vec<i64> { operand(place).data.iter().map(|&value| value as i64).collect() };
     let int = |name: &str, default: i64| op.attributes.get(name).and_then(Attribute::as_int).unwrap_or(default);
     let ints = |name: &str| {
@@ -105,6 +102,7 @@ fn evaluate_op(op: &Op, operands: &[Option<&Numbers>]) -> Numbers {
             .and_then(Attribute::as_ints)
             .map(<[i64]>::to_vec)
     };
+    let counts = || ints("counts").expect("`counts`");
     let epsilon = match op.attributes.get("epsilon") {
         Some(Attribute::Float(epsilon)) => f64::from(*epsilon),
         _ => f64::from(1e-5_f32),
@@ -158,9 +156,9 @@ fn evaluate_op(op: &Op, operands: &[Option<&Numbers>]) -> Numbers {
             group_norm(operand(0), operand(1), operand(2), groups, epsilon)
         }
         "Moments" => moments(operand(0)),
-        "CombineMoments" => combine_moments(&all, &ints("counts").expect("a graph of a test is whole")),
+        "CombineMoments" => combine_moments(&all, &counts()),
         "CombineMeans" => {
-            let counts = ints("counts").expect("a graph of a test is whole");
+            let counts = counts();
             let total: i64 = counts.iter().sum();
             let weighted: Vec<Numbers> = all
                 .iter()
@@ -192,28 +190,18 @@ fn map(value: &Numbers, function: impl Fn(f64) -> f64) -> Numbers {
     }
 }
 
+/// Element by element, where operands are broadcast.
 fn fold(operands: &[&Numbers], function: impl Fn(f64, f64) -> f64) -> Numbers {
-    let rank = operands
-        .iter()
-        .map(|operand| operand.dims.len())
-        .max()
-        .expect("a graph of a test is whole");
-    let dims: Vec<usize> = (0..rank)
-        .map(|axis| {
-            let dim = |operand: &&Numbers| {
-                (axis + operand.dims.len())
-                    .checked_sub(rank)
-                    .map_or(1, |own| operand.dims[own])
-            };
-            operands.iter().map(dim).max().expect("a graph of a test is whole")
-        })
-        .collect();
+    let rank = operands.iter().map(|operand| operand.dims.len()).max().unwrap_or(0);
+    let dim = |axis: usize, operand: &Numbers| {
+        let own = (axis + operand.dims.len()).checked_sub(rank);
+        own.map_or(1, |own| operand.dims[own])
+    };
+    let largest = |axis: usize| operands.iter().map(|operand| dim(axis, operand)).max().unwrap_or(1);
+    let dims: Vec<usize> = (0..rank).map(largest).collect();
     Numbers::from_fn(&dims, |place| {
-        operands
-            .iter()
-            .map(|operand| operand.at(&place))
-            .reduce(&function)
-            .expect("a graph of a test is whole")
+        let elements = operands.iter().map(|operand| operand.at(&place));
+        elements.reduce(&function).expect("an operand")
     })
 }
 

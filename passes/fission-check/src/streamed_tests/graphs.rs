@@ -193,15 +193,12 @@ fn sum(random: &mut Random, text: &mut Text, of: &str, dims: &[u64], axis: usize
         .filter(|at| keeps || !axes.contains(at))
         .map(|at| if axes.contains(&at) { 1 } else { dims[at] })
         .collect();
-    let signed = |&axis: &usize| {
-        axis.cast_signed() as i64
-            - if axis % 2 == 0 {
-                dims.len().cast_signed() as i64
-            } else {
-                0
-            }
+    // Every other one counted from the end.
+    let counted = |&axis: &usize| match axis % 2 {
+        0 => format!("-{}", dims.len() - axis),
+        _ => axis.to_string(),
     };
-    let stated: Vec<String> = axes.iter().map(|axis| signed(axis).to_string()).collect();
+    let stated: Vec<String> = axes.iter().map(counted).collect();
     let stated = format!("[{}]", stated.join(", "));
     let keepdims = u8::from(keeps);
     let (operands, attributes) = match (is_pool, random.is()) {
