@@ -5,6 +5,8 @@
 //! there that the rules permit, along the axis where that takes least, with the rows of operands that they need, and operands that are needed
 //! whole. The bound is the largest of these figures, each op in the cheaper of its two ways. Other ops' results that are alive at the same time,
 //! and workspace, are left out: the bound holds for every order, every recomputing, and every kernel.
+//!
+//! Where sums may be split, an op that sums up needs its result and a row of what it sums up, and normalizations run in two passes.
 
 use std::ops::Range;
 
@@ -13,10 +15,12 @@ use remat_operators::{Split, operator};
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
-use crate::Exactness;
 use crate::exact::keeps_bits;
 use crate::layout::Layout;
 use crate::rules::{Cut, Need, split};
+use crate::streamed::{stream, streamable};
+use crate::sums::along;
+use crate::{Axis, Exactness};
 
 /// The most rows for which it is asked whether they have the bits of the whole; more rows than that are taken to have them.
 const MOST_ROWS: u64 = 1_024;
@@ -34,6 +38,11 @@ pub struct Bound {
 /// and without what belongs to the caller and the session. `None` where no op makes anything of known size.
 #[must_use]
 pub fn bound(graph: &Graph, exactness: Exactness) -> Option<Bound> {
+    let streamed = match exactness {
+        Exactness::Close => stream(graph, &streamable(graph, 0)).ok(),
+        Exactness::Exact { .. } | Exactness::WholeSums => None,
+    };
+    let graph = streamed.as_ref().unwrap_or(graph);
     let layout = Layout::of(graph).ok()?;
     let sizes = Sizes { graph };
     // By op: bytes that are there while, or before, it runs whole.
@@ -46,6 +55,7 @@ pub fn bound(graph: &Graph, exactness: Exactness) -> Option<Bound> {
         let mut least = whole[id];
         if layout.is_divisible(id) && !layout.is_outside(id) {
             least = least.min(sizes.in_rows(id, &whole, exactness));
+            least = least.min(sizes.summed_up(id, exactness));
         }
         if op.results().any(|result| graph.outputs.contains(&result)) {
             let joined = total(op.results().map(|result| sizes.bytes(result).saturating_mul(2)));
@@ -108,6 +118,18 @@ impl Sizes<'_> {
                 .element()
         };
         operator(&op.domain, &op.op_type).overwrites_of(element).is_some()
+    }
+
+    /// The least bytes with which an op sums up row by row: its result, and a row of what it sums up.
+    fn summed_up(&self, id: OpId, exactness: Exactness) -> u64 {
+        let op = &self.graph.ops[id];
+        let results = total(op.results().map(|result| self.bytes(result)));
+        let along = |&axis: &Axis| {
+            let sum = along(self.graph, id, axis, exactness, |_| true)?;
+            let data = op.inputs.first().copied().flatten()?;
+            Some(results.saturating_add(self.share(data, sum.axis, &(0..1))))
+        };
+        Axis::ALL.iter().filter_map(along).min().unwrap_or(u64::MAX)
     }
 
     /// The least bytes with which rows of an op run.

@@ -5,7 +5,9 @@ use std::ops::RangeInclusive;
 
 use proptest::prelude::*;
 use remat_cost::Device;
-use remat_fission::{Axis, Exactness, FissionError, FusedChain, Mode, Moved, SearchOptions, Tiling, apply, search};
+use remat_fission::{
+    Axis, Exactness, FissionError, FusedChain, Mode, Moved, SearchOptions, Tiling, apply, bound, search,
+};
 use remat_fission_check::check_fission;
 use remat_ir::{Attribute, ElementType, Graph, GraphBuilder, OpId, OpSpec, TensorId, ValueType};
 use remat_testing::{Numbers, cases, evaluate_numbers};
@@ -442,6 +444,11 @@ fn a_search_splits_sums_only_where_it_may() {
     assert!(whole.tiling.streamed.is_empty());
     assert!(!close.tiling.streamed.is_empty());
     assert!(close.peak * 10 < whole.peak * 8, "{close:?}\n{whole:?}");
+    let bounds = [Exactness::WholeSums, Exactness::Close].map(|exactness| bound(&graph, exactness).unwrap().bytes);
+    assert!(
+        bounds[1] < bounds[0] && bounds[0] <= whole.peak && bounds[1] <= close.peak,
+        "{bounds:?}"
+    );
 }
 
 #[test]
