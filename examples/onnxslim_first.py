@@ -2,7 +2,7 @@
 
     python examples/onnxslim_first.py model.onnx -o small.onnx
 
-The other way round undoes a plan: OnnxSlim merges what is computed twice on purpose.
+The other way round undoes a plan: OnnxSlim removes what keeps the order of the planned file, which looks unused.
 """
 
 import argparse

@@ -24,7 +24,7 @@ def network(folder):
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted({word for text in TEXTS for word in text.split()})]
     (folder / "vocab.txt").write_text("\n".join(words))
     torch.manual_seed(0)
-    BertModel(BertConfig(len(words), 32, 2, 2, 128, max_position_embeddings=64)).save_pretrained(folder / "bert")
+    BertModel(BertConfig(len(words), 32, 2, 2, 128, max_position_embeddings=256)).save_pretrained(folder / "bert")
     BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder / "bert")
     words = models.Transformer(str(folder / "bert"))
     SentenceTransformer(modules=[words, models.Pooling(words.get_word_embedding_dimension())]).save(str(folder / "sentences"))

@@ -13,7 +13,7 @@ import torch
 def bert():
     from transformers import BertConfig, BertModel
 
-    config = BertConfig(100, 32, 2, 2, 128, max_position_embeddings=64)
+    config = BertConfig(100, 32, 2, 2, 128, max_position_embeddings=256)
     return BertModel(config), "feature-extraction"
 
 

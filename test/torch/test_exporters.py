@@ -4,6 +4,7 @@ Optimum and Olive need other versions of packages than the other tests: they run
 are those of `third_party/exporters`.
 """
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -13,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import numpy
+import onnx
 import pytest
 import remat_opt
 from need import NIGHTLY, require
@@ -89,15 +92,18 @@ def test_a_planned_folder_gives_the_outputs_of_the_original_and_its_plans_are_fo
 @pytest.mark.skipif(not NIGHTLY, reason="every night: Whisper has several models, too")
 def test_the_parts_of_a_pipeline_are_planned_in_their_folders(exported, tmp_path):
     source, target = exported / "diffusion", tmp_path / "small"
-    said = remat("--onnx_model", source, "-o", target, *SEARCH, "--no_arena_plan")
+    said = remat("--onnx_model", source, "-o", target, *SEARCH)
     parts = ("text_encoder", "unet", "vae_decoder", "vae_encoder")
     assert [line.split()[0] for line in said.splitlines()[1:5]] == [f"{part}/model.onnx" for part in parts]
     assert "latent_height=16" in said and "sequence_length=16" in said
+    assert re.search(r"^unet/model.onnx .* -> .* -\d+ % .* bit-identical$", said, re.MULTILINE), said
     assert (target / "model_index.json").read_bytes() == (source / "model_index.json").read_bytes()
     before, after = (
         json.loads(run(HERE / "exporters_lab.py", "run", at, "diffusion").splitlines()[-1]) for at in (source, target)
     )
     assert before["digests"] == after["digests"]
+    # The U-Net runs in each of two steps.
+    assert before["followed"] == [] and max(after["followed"]) >= 2
 
 
 EXPORT = """
@@ -161,36 +167,95 @@ def test_a_model_where_nothing_takes_less_memory_is_copied_and_has_no_plan(expor
     assert (target / "libremat_arena.so").exists()
 
 
-def test_a_detector_of_ultralytics_finds_the_same_boxes(tmp_path):
-    require("torch", (PACKAGES / "ultralytics").is_dir(), "ultralytics is not in third_party/exporters: no detector was exported")
-    said = run(EXAMPLES / "ultralytics_detector.py", "--size", 96, "--folder", tmp_path)
-    assert "20 boxes, the same" in said
-    assert "1 run followed the plan" in said
+EXAMPLE = """
+import dataclasses, functools, json, runpy, sys
+import remat_opt._counts
+for name in ("optimize", "optimize_folder"):
+    setattr(remat_opt, name, functools.partial(getattr(remat_opt, name), step_limit=1000, threads=1, time_limit=600))
+library, sys.argv = sys.argv[1], sys.argv[2:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+counts = remat_opt._counts.library(library).read(0)
+print(json.dumps(counts and dataclasses.asdict(counts)))
+"""
+"""Runs a script with the same plans on every machine, and prints what the library of the planned model counted of its first
+session."""
 
 
-def test_embeddings_of_sentences_are_the_same(tmp_path):
-    require("torch", (PACKAGES / "sentence_transformers").is_dir(), "sentence-transformers is not in third_party/exporters")
-    said = run(EXAMPLES / "sentence_embeddings.py", "--folder", tmp_path)
+def example(package, name, library, *arguments):
+    """What an example prints, and what the library counted of its session, if there was one."""
+    require("torch", (PACKAGES / package).is_dir(), f"{package} is not in third_party/exporters: {name} was not run")
+    *said, counts = run("-c", EXAMPLE, library, EXAMPLES / name, *arguments).splitlines()
+    return "\n".join(said), json.loads(counts)
+
+
+def before(path):
+    """Most that the buffers of a run of a model take without a plan of memory, as it is measured."""
+    report = remat_opt.inspect(path)
+    assert report["baseline_of"] == "measured"
+    return report["baseline_peak_bytes"]
+
+
+def most_bytes(counts):
+    """Most that a session took while it followed its plan in all of its runs."""
+    assert counts["runs"] >= 1 and counts["missed"] == counts["refused"] == 0
+    return counts["most_used_bytes"] + counts["most_outside_bytes"]
+
+
+def test_a_detector_of_ultralytics_finds_the_same_boxes_in_less_memory(tmp_path):
+    arguments = ("--size", 160, "--folder", tmp_path)
+    said, counts = example("ultralytics", "ultralytics_detector.py", tmp_path / "libremat_arena.so", *arguments)
+    assert "20 boxes of the file, the same" in said and "20 boxes by the plan, the same" in said
+    assert most_bytes(counts) < 0.8 * before(tmp_path / "yolov8n.onnx")
+
+
+def test_embeddings_of_sentences_are_the_same_and_take_less_memory(tmp_path):
+    library = tmp_path / "small" / "onnx" / "libremat_arena.so"
+    said, counts = example("sentence_transformers", "sentence_embeddings.py", library, "--folder", tmp_path)
     assert "3 embeddings, the same" in said
-    assert "written to" in said and "cannot" not in said
+    assert most_bytes(counts) > 0
+    (row,) = [line for line in said.splitlines() if line.startswith("onnx/model.onnx")]
+    assert float(re.search(r" ([-+]\d+) %", row)[1]) <= -10 and row.endswith("bit-identical")
 
 
 def test_a_decoder_of_diffusers_gives_the_image_in_less_memory(tmp_path):
-    require("torch", (PACKAGES / "diffusers").is_dir(), "diffusers is not in third_party/exporters")
-    said = run(EXAMPLES / "diffusers_decoder.py", "--size", 32, "--time-limit", "5s", "--folder", tmp_path)
-    found = re.search(r"image \(1, 3, 64, 64\), (\S+) from that of PyTorch", said)
+    arguments = ("--size", 16, "--fission", "close", "--folder", tmp_path)
+    said, counts = example("diffusers", "diffusers_decoder.py", tmp_path / "libremat_arena.so", *arguments)
+    found = re.search(r"image \(1, 3, 128, 128\), (\S+) from that of PyTorch", said)
     assert found and float(found[1]) < 1e-4
-    assert (tmp_path / "planned.onnx.arena").exists()
+    assert most_bytes(counts) < 0.7 * before(tmp_path / "decoder.onnx")
 
 
-def test_a_slimmed_model_is_planned_and_slimming_after_undoes_it(tmp_path):
-    require("torch", (PACKAGES / "onnxslim").is_dir(), "onnxslim is not in third_party/exporters")
-    model = HERE.parents[1] / "test" / "models" / "unet_tiny_train.onnx"
-    said = run(EXAMPLES / "onnxslim_first.py", model, "-o", tmp_path / "small.onnx", "--budget", "min")
-    assert "OnnxSlim: " in said
-    count = "import onnx, onnxslim, sys; print(*(len(m.graph.node) for m in (onnx.load(sys.argv[1]), onnxslim.slim(sys.argv[1]))))"
-    planned, slimmed = map(int, run("-c", count, tmp_path / "small.onnx").split()[-2:])
-    assert slimmed < planned
+def outputs(session):
+    """What a session computes of random inputs, the same for each with such inputs."""
+    random = numpy.random.default_rng(0)
+    feeds = {
+        one.name: random.integers(0, 2, one.shape) if "int" in one.type else random.random(one.shape, numpy.float32)
+        for one in session.get_inputs()
+    }
+    return [one.tobytes() for one in session.run(None, feeds)]
+
+
+def test_a_slimmed_model_is_planned_and_slimming_after_undoes_the_plan(tmp_path):
+    exported, slimmed, small, undone = (tmp_path / f"{one}.onnx" for one in ("exported", "small.slimmed", "small", "undone"))
+    # What exporters leave: a node that does nothing.
+    model = onnx.load(HERE.parent / "models" / "unet_tiny_train.onnx")
+    image = model.graph.input[0].name
+    for node in model.graph.node:
+        node.input[:] = ["copied" if name == image else name for name in node.input]
+    model.graph.node.insert(0, onnx.helper.make_node("Identity", [image], ["copied"]))
+    onnx.save(model, exported)
+
+    said, _ = example("onnxslim", "onnxslim_first.py", tmp_path / "libremat_arena.so", exported, "-o", small, "--budget", "min")
+    assert f"OnnxSlim: {len(model.graph.node)} -> {len(model.graph.node) - 1} nodes" in said
+    session = remat_opt.session(small)
+    assert outputs(session) == outputs(remat_opt.session(slimmed))
+    planned = most_bytes(dataclasses.asdict(session.memory()))
+    assert planned < 0.8 * before(slimmed)
+
+    run("-c", "import onnx, onnxslim, sys; onnx.save(onnxslim.slim(sys.argv[1]), sys.argv[2])", small, undone)
+    assert before(undone) > 1.2 * planned
+    assert "order anchors are gone: a simplifier went over the rewritten file" in remat_opt.inspect(undone)["warnings"][0]
+    assert not remat_opt.inspect(small)["warnings"]
 
 
 def test_options_are_for_one_model(exported):
