@@ -86,8 +86,8 @@ def blocks(page, text):
 class Session:
     """One folder and one interpreter for the blocks of a page."""
 
-    def __init__(self, folder, variables):
-        self.folder, self.variables = folder, variables
+    def __init__(self, folder, variables, python=sys.executable):
+        self.folder, self.variables, self.python = folder, variables, python
         self.interpreter = None
 
     def __enter__(self):
@@ -123,7 +123,7 @@ class Session:
 
     def _python(self, code):
         if self.interpreter is None:
-            line = [sys.executable, __file__]
+            line = [self.python, __file__]
             self.interpreter = subprocess.Popen(line, cwd=self.folder, env=self.variables, text=True, stdin=-1, stdout=-1)
         self.interpreter.stdin.write(json.dumps(code) + "\n")
         self.interpreter.stdin.flush()

@@ -1,5 +1,6 @@
 """Every block of code in the README and the guides runs, and prints what its page shows."""
 
+import dataclasses
 import importlib.util
 import os
 import sys
@@ -14,6 +15,8 @@ from snippets import Session, blocks, difference, difference_of_json
 
 PATHS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("*/*.md"))]
 PAGES = {name: blocks(name, path.read_text()) for path in PATHS for name in [path.relative_to(ROOT).as_posix()]}
+ALONE = "README.md"
+"""Runs in environments that hold what it says is installed, and nothing else."""
 BLOCKS = [block for page in PAGES.values() for block in page]
 
 
@@ -37,17 +40,56 @@ def variables(tmp_path_factory):
     return {**os.environ, **found, "NO_COLOR": "1"}
 
 
-@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if any(not block.not_run for block in page)])
+def run(page, folder, variables, python=sys.executable):
+    """Runs blocks of a page, in a folder that looks like a checkout to them."""
+    for shared in ("test", "examples"):
+        (folder / shared).symlink_to(ROOT / shared)
+    with Session(folder, variables, python) as session:
+        for block in page:
+            fault = session.fault(block)
+            assert fault is None, f"{block}: {fault}"
+
+
+NAMES = [name for name, page in PAGES.items() if name != ALONE and any(not block.not_run for block in page)]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_what_a_page_shows_runs(name, variables, tmp_path):
     page = [block for block in PAGES[name] if not block.not_run and is_there(block.needs)]
     if not wheel.BUILT:
         page = [block for block in page if block.language != "python"]
-    for shared in ("test", "examples"):
-        (tmp_path / shared).symlink_to(ROOT / shared)
-    with Session(tmp_path, variables) as session:
-        for block in page:
-            fault = session.fault(block)
-            assert fault is None, f"{block}: {fault}"
+    run(page, tmp_path, variables)
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """A new environment with the wheel and what it depends on."""
+    require("wheel", bool(wheel.BUILT), "there is no wheel: `make test-wheel` builds it where maturin can be installed")
+    environment = wheel.Environment(tmp_path / "environment")
+    path = os.pathsep.join([str(environment.folder), environment.variables["PATH"]])
+    environment.variables |= {"PATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache"), "NO_COLOR": "1"}
+    return environment
+
+
+def test_the_readme_gives_a_smaller_model_with_the_wheel_alone(alone, tmp_path):
+    page = [block for block in PAGES[ALONE] if not block.needs]
+    assert any("remat_opt.optimize" in block.code for block in page)
+    run(page, tmp_path, alone.variables, alone.folder / "python")
+
+
+SMALLER = """
+(report,) = backend.reports
+assert report.promised_bytes <= 8_000_000 < report.baseline_bytes, report
+"""
+
+
+def test_torch_compile_keeps_a_budget_with_the_wheel_and_torch_alone(alone, tmp_path):
+    require("torch", is_there("torch"), "Python has no torch")
+    alone.link("torch")
+    first = PAGES["docs/guides/pytorch.md"][0]
+    assert "torch.compile" in first.code and '"8MB"' in first.code
+    page = [first, dataclasses.replace(first, code=SMALLER, shown=None), *(block for block in PAGES[ALONE] if block.needs)]
+    run(page, tmp_path, alone.variables, alone.folder / "python")
 
 
 @pytest.mark.parametrize("block", params(block for block in BLOCKS if block.not_run))

@@ -1,16 +1,20 @@
 """The wheel as users have it: in an environment of its own."""
 
 import fcntl
+import importlib.metadata
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
-import models
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
-BUILT = sorted((models.ROOT / "target" / "test-wheels").glob("remat_opt-*.whl"))
-PINNED = models.ROOT / "third_party" / "wheels"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILT = sorted((ROOT / "target" / "test-wheels").glob("remat_opt-*.whl"))
+PINNED = ROOT / "third_party" / "wheels"
 
 REQUIRED = "wheel" in os.environ.get("REMAT_TESTS_REQUIRE", "").split(",")
 
@@ -39,14 +43,34 @@ class Environment:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (folder / "is_complete").exists():
                 subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-                pip = [sys.executable, "-m", "pip", "--python", self.folder / "python", "--quiet", "--disable-pip-version-check"]
-                install = ["install", "--no-compile", "--no-index", "--find-links", PINNED, BUILT[-1], *packages]
-                subprocess.run([*pip, *install], check=True)
+                self.install(BUILT[-1], *packages)
                 (folder / "is_complete").touch()
         # The library has to be found in the environment of the interpreter, and nowhere else.
         hidden = ("REMAT_ORT_LIBRARY", "ORT_DYLIB_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH")
         variables = {name: value for name, value in os.environ.items() if name not in hidden}
         self.variables = {**variables, "PATH": "/usr/bin:/bin"}
+
+    def install(self, *packages):
+        """Installs what is here already: nothing is asked of a network."""
+        pip = [sys.executable, "-m", "pip", "--python", self.folder / "python", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "install", "--no-compile", "--no-index", "--find-links", PINNED, *packages], check=True)
+
+    def link(self, *names, first=()):
+        """Packages that take gigabytes, and what they depend on, as links to where tests have them: in folders that come first,
+        else in the environment of the tests. What is installed already stays."""
+        (here,) = (self.folder.parent / "lib").glob("python*/site-packages")
+        paths, seen, wanted = [*map(str, first), *sys.path], set(), list(names)
+        while wanted:
+            name = canonicalize_name(wanted.pop())
+            found = next(iter(importlib.metadata.distributions(name=name, path=paths)), None)
+            if name in seen or found is None:
+                continue
+            seen.add(name)
+            needs = [Requirement(one) for one in found.requires or []]
+            wanted += [one.name for one in needs if one.marker is None or one.marker.evaluate({"extra": ""})]
+            for part in {file.parts[0] for file in found.files} - {"..", "bin", "__pycache__"}:
+                if not (here / part).exists():
+                    (here / part).symlink_to(found.locate_file(part))
 
     def start(self, program, *arguments, **keywords):
         # Shells start what runs in the background with this signal ignored, and Python leaves it so.
