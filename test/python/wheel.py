@@ -39,21 +39,22 @@ class Environment:
 
     def __init__(self, folder, *packages):
         self.folder = folder / "bin"
+        # The library has to be found in the environment of the interpreter, and nowhere else.
+        hidden = ("REMAT_ORT_LIBRARY", "ORT_DYLIB_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH")
+        variables = {name: value for name, value in os.environ.items() if name not in hidden}
+        self.variables = {**variables, "PATH": "/usr/bin:/bin"}
         with open(folder.with_suffix(".lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (folder / "is_complete").exists():
                 subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
                 self.install(BUILT[-1], *packages)
                 (folder / "is_complete").touch()
-        # The library has to be found in the environment of the interpreter, and nowhere else.
-        hidden = ("REMAT_ORT_LIBRARY", "ORT_DYLIB_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH")
-        variables = {name: value for name, value in os.environ.items() if name not in hidden}
-        self.variables = {**variables, "PATH": "/usr/bin:/bin"}
 
     def install(self, *packages):
         """Installs what is here already: nothing is asked of a network."""
         pip = [sys.executable, "-m", "pip", "--python", self.folder / "python", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "install", "--no-compile", "--no-index", "--find-links", PINNED, *packages], check=True)
+        line = [*pip, "install", "--no-compile", "--no-index", "--find-links", PINNED, *packages]
+        subprocess.run(line, env=self.variables, check=True)
 
     def link(self, *names, first=()):
         """Packages that take gigabytes, and what they depend on, as links to where tests have them: in folders that come first,

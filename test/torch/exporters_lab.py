@@ -1,5 +1,6 @@
 """What tests of exporters do in a process of its own, whose packages are those of `third_party/exporters`: models with
-random weights are exported, and run as users run them. `python exporters_lab.py export FOLDER NAME...`, `.. run FOLDER NAME`.
+random weights are exported, and run as users run them. `python exporters_lab.py export FOLDER NAME...`, `.. run FOLDER NAME`,
+`.. save FOLDER NAME` for one as Transformers keeps it.
 """
 
 import hashlib
@@ -74,6 +75,12 @@ def export(folder, names):
         onnx_export_from_model(model, folder / make.__name__, task=task, do_validation=False)
 
 
+def save(folder, name):
+    """A model as one that is downloaded."""
+    model, _ = globals()[name]()
+    model.save_pretrained(folder)
+
+
 def run(folder, name):
     """Digests of the outputs as ORTModel gives them, and how many runs followed a plan of memory."""
     import remat_opt._counts
@@ -138,5 +145,7 @@ def run(folder, name):
 if __name__ == "__main__":
     if sys.argv[1] == "export":
         export(pathlib.Path(sys.argv[2]), sys.argv[3:])
+    elif sys.argv[1] == "save":
+        save(pathlib.Path(sys.argv[2]), sys.argv[3])
     else:
         run(pathlib.Path(sys.argv[2]), sys.argv[3])
