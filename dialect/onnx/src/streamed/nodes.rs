@@ -5,7 +5,7 @@ use std::ops::Range;
 use onnx_protobuf::NodeProto;
 use remat_ir::{Attribute, ElementType, Op, TensorId};
 
-use super::{Streamed, unsupported};
+use super::state::{Streamed, unsupported};
 use crate::tiles::{Tiles, part_entry};
 use crate::{OnnxError, attributes, proto_type};
 

@@ -3,7 +3,7 @@
 use remat_ir::{Attribute, ElementType};
 
 use super::nodes::{Nodes, RANK};
-use super::unsupported;
+use super::state::unsupported;
 use crate::{OnnxError, proto_type};
 
 impl Nodes<'_, '_> {
