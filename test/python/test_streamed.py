@@ -104,6 +104,17 @@ def test_the_report_says_how_far_outputs_are_apart(remat_opt, tmp_path):
         assert furthest is None
 
 
+def test_a_plan_is_written_again_in_its_class(remat_opt, tmp_path):
+    model, _ = network(tmp_path / "model.onnx", 2, 1e-5)
+    out, again, plan = (tmp_path / name for name in ("out.onnx", "again.onnx", "plan.json"))
+    remat_opt(model, "-o", out, "--fission", "close", "-b", "min", "--emit-plan", plan, *FAST)
+    said = remat_opt(model, "-o", again, "--plan", plan, "--no-arena-plan", "--format", "json")
+    assert again.exists(), said.stderr
+    assert json.loads(said.stdout)["outputs"] in ("close", "bit-identical")
+    x = np.random.default_rng(5).standard_normal((1, CHANNELS, SIDE, SIDE)).astype(np.float32)
+    assert all(one.tobytes() == other.tobytes() for one, other in zip(run(out, x), run(again, x), strict=True))
+
+
 def test_without_the_class_no_sum_is_split(remat_opt, tmp_path):
     model, _ = network(tmp_path / "model.onnx", 1, 1e-5)
     said = remat_opt(model, "-o", tmp_path / "out.onnx", "--force", "-b", "min", *FAST)

@@ -76,16 +76,6 @@ pub(crate) fn to_graph(node: &NodeProto, version: Option<u64>) -> BTreeMap<Strin
 }
 
 /// An attribute of a node with this value; `None` where only the file can hold it.
-/// An attribute that is a tensor.
-pub(crate) fn of_tensor(name: &str, tensor: onnx_protobuf::TensorProto) -> AttributeProto {
-    AttributeProto {
-        name: name.to_owned(),
-        type_: AttributeType::TENSOR.into(),
-        t: Some(tensor).into(),
-        ..AttributeProto::default()
-    }
-}
-
 pub(crate) fn to_proto(name: &str, value: &Attribute) -> Option<AttributeProto> {
     use AttributeType as T;
     let mut attribute = AttributeProto {

@@ -26,11 +26,12 @@ impl OnnxModel {
     /// After fission, a tile of an op is a copy of its node with other attributes and operands; `Slice` and `Concat` of fission become
     /// nodes, integer constants of the graph initializers, equal ones one. Slices of initializers that lie in the file are written as
     /// initializers. Initializers that nothing reads any more are left out. Tiles that repeat another node are marked ([`crate::TILE_MARK`]).
+    /// Normalizations in two passes become nodes of ONNX's own operators ([`crate::streamed`]); what they replace may be missing.
     ///
     /// # Errors
     /// [`OnnxError::Foreign`] if `rewritten` does not come from [`OnnxModel::graph`]: an op without source, a missing or
     /// repeated op, other graph outputs; [`OnnxError::DuplicateName`] if a new name is taken; [`OnnxError::Unsupported`] if the model's
-    /// set of operators has no `Slice` with such bounds.
+    /// set of operators has no `Slice` with such bounds, or is too old for normalizations in two passes.
     pub fn export_proto(&self, rewritten: &Graph) -> Result<ModelProto, OnnxError> {
         export(self, rewritten, true)
     }
@@ -55,11 +56,11 @@ fn export(model: &OnnxModel, graph: &Graph, with_readers: bool) -> Result<ModelP
             exporter.claim_piece(op)?;
             continue;
         }
-        nodes.append(&mut exporter.before(op)?);
+        let first = nodes.len();
+        nodes.extend(exporter.nodes(op)?);
         if !op.parts.is_empty() {
-            tiles.push(nodes.len());
+            tiles.extend(first..nodes.len());
         }
-        nodes.push(exporter.node(op)?);
         if with_readers {
             exporter.add_sinks(op, &mut nodes);
         }
@@ -73,6 +74,7 @@ fn export(model: &OnnxModel, graph: &Graph, with_readers: bool) -> Result<ModelP
     main.quantization_annotation.append(&mut exporter.annotations);
     if graph.ops.iter().any(|op| !op.parts.is_empty()) {
         exporter.tiles.finish(main, &exporter.reserved)?;
+        exporter.streamed.finish(main);
     }
     // Names of a model that is only written again may look like ours.
     if graph.ops.iter().any(|op| matches!(op.kind, OpKind::Recompute { .. })) {
@@ -98,8 +100,6 @@ struct Exporter<'a> {
     annotations: Vec<TensorAnnotation>,
     tiles: Tiles<'a>,
     streamed: Streamed<'a>,
-    /// The node of a normalization in two passes that makes its result, when those before it are written.
-    last: Option<NodeProto>,
 }
 
 impl<'a> Exporter<'a> {
@@ -111,10 +111,13 @@ impl<'a> Exporter<'a> {
         let unread_before = before
             .filter(|&(id, _)| !readers_before.has(id))
             .map(|(_, tensor)| tensor.name.as_str());
+        let reserved = model.reserved_names();
+        let version = opsets(&model.proto.opset_import).get("").copied();
         Self {
             model,
             graph,
-            reserved: model.reserved_names(),
+            streamed: Streamed::new(graph, version, &reserved),
+            reserved,
             written: vec![false; main.node.len()],
             new_nodes: FxHashSet::default(),
             new_values: FxHashSet::default(),
@@ -130,12 +133,6 @@ impl<'a> Exporter<'a> {
             value_info: Vec::new(),
             annotations: Vec::new(),
             tiles: Tiles::new(model, graph),
-            streamed: Streamed::new(
-                graph,
-                opsets(&model.proto.opset_import).get("").copied(),
-                model.reserved_names().into_iter().map(str::to_owned),
-            ),
-            last: None,
         }
     }
 
@@ -159,16 +156,15 @@ impl<'a> Exporter<'a> {
         })
     }
 
+    /// Of a graph with normalizations in two passes, ops without effects may be missing: those that these replace.
     fn check_complete(&self) -> Result<(), OnnxError> {
-        // The nodes of a normalization in two passes are not written: nothing reads what they made.
-        let has_streamed = self.graph.ops.iter().any(is_streamed);
-        let mut lost = self
-            .written
-            .iter()
-            .enumerate()
-            .filter(|(_, written)| !**written)
-            .map(|(index, _)| index);
-        match lost.find(|&index| !has_streamed || self.model.has_effects(index)) {
+        let mut lost: FxHashSet<usize> = (0..self.written.len()).filter(|&node| !self.written[node]).collect();
+        if self.graph.ops.iter().any(is_streamed) {
+            for op in self.model.graph.ops.iter().filter(|op| op.effects.recomputable()) {
+                op.source.map(|source| lost.remove(&(source as usize)));
+            }
+        }
+        match lost.into_iter().min() {
             None => Ok(()),
             Some(index) => Err(OnnxError::foreign(
                 &self.model.names[index],
@@ -186,39 +182,22 @@ impl<'a> Exporter<'a> {
         tensors.iter().map(name).collect()
     }
 
-    /// The nodes before the one that makes the result of an op that is several.
-    fn before(&mut self, op: &'a Op) -> Result<Vec<NodeProto>, OnnxError> {
-        if !is_streamed(op) {
-            return Ok(Vec::new());
+    /// The nodes of an op: one, unless it is of a normalization in two passes.
+    fn nodes(&mut self, op: &'a Op) -> Result<Vec<NodeProto>, OnnxError> {
+        if !op.parts.is_empty() {
+            self.claim_piece(op)?;
+            self.state_types(op);
         }
-        let tiles = &self.tiles;
-        let mut nodes = self.streamed.nodes(op, |tensor| tiles.name(tensor).to_owned())?;
-        self.last = nodes.pop();
-        Ok(nodes)
-    }
-
-    fn node(&mut self, op: &'a Op) -> Result<NodeProto, OnnxError> {
+        if is_streamed(op) {
+            return self.streamed.nodes(op, &self.tiles);
+        }
         let mut node = match op.source {
-            None if is_streamed(op) => self.last.take().unwrap_or_default(),
             None if !op.parts.is_empty() => self.tiles.made(op)?,
             _ => self.copied(op)?,
         };
         if !op.parts.is_empty() {
-            self.claim_piece(op)?;
             node.name.clone_from(&op.name);
             node.metadata_props.extend(part_entry(op));
-            for result in op.results() {
-                let tensor = &self.graph.tensors[result];
-                if let Some(ty) =
-                    proto_type::type_proto(&tensor.ty).filter(|_| !self.stated.contains_key(&*tensor.name))
-                {
-                    self.value_info.push(ValueInfoProto {
-                        name: tensor.name.clone(),
-                        type_: Some(ty).into(),
-                        ..ValueInfoProto::default()
-                    });
-                }
-            }
         }
         if let OpKind::Recompute { of } = op.kind {
             node.metadata_props.push(StringStringEntryProto {
@@ -227,7 +206,20 @@ impl<'a> Exporter<'a> {
                 ..StringStringEntryProto::default()
             });
         }
-        Ok(node)
+        Ok(vec![node])
+    }
+
+    /// States the types of the results of an op that fission made, where the model does not.
+    fn state_types(&mut self, op: &Op) {
+        for result in op.results() {
+            let tensor = &self.graph.tensors[result];
+            let ty = proto_type::type_proto(&tensor.ty).filter(|_| !self.stated.contains_key(&*tensor.name));
+            self.value_info.extend(ty.map(|ty| ValueInfoProto {
+                name: tensor.name.clone(),
+                type_: Some(ty).into(),
+                ..ValueInfoProto::default()
+            }));
+        }
     }
 
     /// Takes the names of an op that fission made, and of its results. What makes a tensor whole again may have the name of it.

@@ -135,13 +135,6 @@ impl OnnxModel {
         })
     }
 
-    /// Whether the op that comes from a node has an effect.
-    pub(crate) fn has_effects(&self, node: usize) -> bool {
-        let source = u32::try_from(node).ok();
-        let mut ops = self.graph.ops.iter().filter(|op| op.source == source);
-        ops.any(|op| op.effects != remat_ir::Effects::Pure)
-    }
-
     /// The main graph, in reference order.
     #[must_use]
     pub fn graph(&self) -> &Graph {

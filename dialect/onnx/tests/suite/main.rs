@@ -10,3 +10,4 @@ mod hostile;
 mod import;
 mod in_place;
 mod sizes;
+mod streamed;

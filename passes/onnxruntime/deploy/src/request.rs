@@ -185,7 +185,9 @@ impl DeployRequest<'_> {
 
     /// What must hold of the outputs of a file.
     pub(crate) fn outputs(&self, strategy: Strategy) -> Outputs {
-        let may_round = self.fission.is_some_and(|fission| !fission.exactness.is_exact());
+        let asked = self.fission.is_some_and(|fission| !fission.exactness.is_exact());
+        let tiling = self.plan.and_then(|plan| plan.setup.as_ref()?.tiling.as_ref());
+        let may_round = asked || tiling.is_some_and(|tiling| !tiling.streamed.is_empty());
         if may_round && strategy.recipe().tiles {
             Outputs::MayRoundOtherwise
         } else {
