@@ -1,5 +1,5 @@
 """What tests of exporters do in a process of its own, whose packages are those of `third_party/exporters`: models with
-random weights are exported, and run as users run them. `python exporters_lab.py export FOLDER NAME...`, `.. run FOLDER NAME`,
+random weights are exported, and run as users run them. `python exporters_lab.py export FOLDER NAME...`, `.. run NAME FOLDER...`,
 `.. save FOLDER NAME` for one as Transformers keeps it.
 """
 
@@ -148,4 +148,5 @@ if __name__ == "__main__":
     elif sys.argv[1] == "save":
         save(pathlib.Path(sys.argv[2]), sys.argv[3])
     else:
-        run(pathlib.Path(sys.argv[2]), sys.argv[3])
+        for folder in sys.argv[3:]:
+            run(pathlib.Path(folder), sys.argv[2])

@@ -87,7 +87,7 @@ def test_a_planned_folder_gives_the_outputs_of_the_original_and_its_plans_are_fo
     copied = {path.name for path in source.iterdir() if path.suffix != ".onnx"}
     plans = {f"{one}.onnx{end}" for one in models for end in ("", ".arena")}
     assert {path.name for path in target.iterdir()} == copied | plans | {"libremat_arena.so"}
-    before, after = (json.loads(run(HERE / "exporters_lab.py", "run", at, name).splitlines()[-1]) for at in (source, target))
+    before, after = map(json.loads, run(HERE / "exporters_lab.py", "run", name, source, target).splitlines()[-2:])
     assert before["digests"] == after["digests"]
     assert len(after["followed"]) == len(models) and min(after["followed"]) >= 2
     assert before["followed"] == []
@@ -114,10 +114,9 @@ def test_the_commands_of_the_guide_plan_whisper_with_what_they_need_alone(tmp_pa
         fault = session.fault(dataclasses.replace(commands, shown=f"…\n{shown}…", tolerance=60))
         assert fault is None, fault
     models = ["decoder_model", "encoder_model"]
-    before, after = (
-        json.loads(environment.run("python", HERE / "exporters_lab.py", "run", tmp_path / at, "whisper").splitlines()[-1])
-        for at in ("whisper", "whisper-small")
-    )
+    folders = (tmp_path / "whisper", tmp_path / "whisper-small")
+    said = environment.run("python", HERE / "exporters_lab.py", "run", "whisper", *folders)
+    before, after = map(json.loads, said.splitlines()[-2:])
     assert before["digests"] == after["digests"]
     assert before["followed"] == []
     assert len(after["followed"]) == len(models) and min(after["followed"]) >= 2
@@ -132,9 +131,7 @@ def test_the_parts_of_a_pipeline_are_planned_in_their_folders(exported, tmp_path
     assert "latent_height=16" in said and "sequence_length=16" in said
     assert re.search(r"^unet/model.onnx .* -> .* -\d+ % .* bit-identical$", said, re.MULTILINE), said
     assert (target / "model_index.json").read_bytes() == (source / "model_index.json").read_bytes()
-    before, after = (
-        json.loads(run(HERE / "exporters_lab.py", "run", at, "diffusion").splitlines()[-1]) for at in (source, target)
-    )
+    before, after = map(json.loads, run(HERE / "exporters_lab.py", "run", "diffusion", source, target).splitlines()[-2:])
     assert before["digests"] == after["digests"]
     # The U-Net runs in each of two steps.
     assert before["followed"] == [] and max(after["followed"]) >= 2
