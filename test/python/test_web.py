@@ -114,10 +114,10 @@ def test_a_model_is_seen_planned_and_saved_and_nothing_leaves(page, remat_opt, t
     written.write_bytes(page.saved("[data-file=model]").read_bytes())
     feeds = random_feeds(original)
     assert all(np.array_equal(one, other) for one, other in zip(outputs(original, feeds), outputs(written, feeds), strict=True))
-    measured = [json.loads(remat_opt("inspect", path, "--format", "json").stdout) for path in (original, written)]
-    assert all(one["baseline_of"] == "measured" for one in measured)
-    before, after = (one["baseline_peak_bytes"] for one in measured)
-    assert after < 0.9 * before
+    # What the runtime takes of both by default, measured where the program finds it, else simulated.
+    reports = [json.loads(remat_opt("inspect", path, "--format", "json").stdout) for path in (original, written)]
+    assert reports[0]["baseline_of"] == reports[1]["baseline_of"]
+    assert reports[1]["baseline_peak_bytes"] < 0.8 * reports[0]["baseline_peak_bytes"]
     plan = json.loads(page.saved("[data-file=plan]").read_text())
     assert plan["format"].startswith("remat-plan/") and plan["peak_bytes"] <= 0.6 * plan["baseline_peak_bytes"]
     assert "<canvas" in page.saved("[data-file=page]").read_text()
