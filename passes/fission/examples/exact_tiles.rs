@@ -37,9 +37,6 @@ fn tile(model: &Path, (axis, tiles, mode): (Axis, u32, Mode), threads: u32, out:
         return Err("the model has no nodes".into());
     };
     let tiling = Tiling {
-        streamed: Vec::new(),
-        moved: Vec::new(),
-        again: Vec::new(),
         fused_chains: vec![FusedChain {
             first: first.name.clone(),
             last: last.name.clone(),
@@ -48,6 +45,7 @@ fn tile(model: &Path, (axis, tiles, mode): (Axis, u32, Mode), threads: u32, out:
             mode,
             within: None,
         }],
+        ..Tiling::default()
     };
     let tiled = apply(&graph, &tiling, Exactness::Exact { threads })?;
     remat_fission_check::check_fission(&graph, &tiled)?;

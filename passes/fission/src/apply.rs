@@ -135,14 +135,12 @@ fn write_tiles(
                 }
             }
             if let (Some(within), Some(last)) = (course.span.within, writer.ops().checked_sub(1)) {
-                let span = Span {
-                    first: OpId::new(first),
-                    last: OpId::new(last),
-                    tiles: within.tiles,
-                    axis: within.axis,
-                    mode: within.mode,
-                    within: None,
-                };
+                let span = Span::new(
+                    (OpId::new(first), OpId::new(last)),
+                    within.tiles,
+                    within.axis,
+                    within.mode,
+                );
                 inner.push((span, course.exactness));
             }
         }

@@ -23,6 +23,20 @@ pub(crate) struct Span {
     pub(crate) within: Option<Within>,
 }
 
+impl Span {
+    /// The ops from the first to the last one, in tiles that are whole.
+    pub(crate) fn new((first, last): (OpId, OpId), tiles: u32, axis: Axis, mode: Mode) -> Self {
+        Self {
+            first,
+            last,
+            tiles,
+            axis,
+            mode,
+            within: None,
+        }
+    }
+}
+
 /// What a fused chain does.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {

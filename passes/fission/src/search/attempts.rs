@@ -304,14 +304,7 @@ impl<'a> Search<'a> {
                 spans,
                 score,
             };
-            let span = Span {
-                first,
-                last: reader,
-                tiles: 1,
-                axis: Axis::Rows,
-                mode: Mode::Recompute,
-                within: None,
-            };
+            let span = Span::new((first, reader), 1, Axis::Rows, Mode::Recompute);
             let mut tried = FxHashSet::default();
             let candidates = over_clones(&basis, first, reader, &self.axes, self.options);
             let mut found = self.attempt(&start, &candidates, &mut tried);

@@ -95,14 +95,7 @@ pub(super) fn around(
     for (_, first, last, own) in in_turns {
         let mut has_rows = false;
         for &axis in axes.iter().filter(|&&axis| own.is_none_or(|own| own == axis)) {
-            let span = |&tiles: &u32| Span {
-                first,
-                last,
-                tiles,
-                axis,
-                mode,
-                within: None,
-            };
+            let span = |&tiles: &u32| Span::new((first, last), tiles, axis, mode);
             // Columns are rows that lie apart.
             if axis == Axis::Columns && has_rows || !seen.insert(span(&tiles)) {
                 continue;
@@ -186,14 +179,7 @@ fn reach(basis: &Basis, courses: &mut Courses, peak: OpId, axis: Axis, options: 
         options.modes.first().copied().unwrap_or(Mode::LineBuffer),
     );
     let mut is_cut = |first: usize, last: usize| {
-        let span = Span {
-            first: OpId::new(first),
-            last: OpId::new(last),
-            tiles,
-            axis,
-            mode,
-            within: None,
-        };
+        let span = Span::new((OpId::new(first), OpId::new(last)), tiles, axis, mode);
         courses.get(span).is_some_and(|course| course.made_before == 0)
     };
     let at = peak.index();
@@ -271,14 +257,7 @@ pub(super) fn along_sums(
     for &axis in axes.iter().filter(|&&axis| axis == Axis::Rows) {
         for &tiles in &options.tiles {
             for &mode in &options.modes {
-                let span = |&(first, last): &(OpId, OpId)| Span {
-                    first,
-                    last,
-                    tiles,
-                    axis,
-                    mode,
-                    within: None,
-                };
+                let span = |&(first, last): &(OpId, OpId)| Span::new((first, last), tiles, axis, mode);
                 let spans: Vec<Span> = pieces
                     .iter()
                     .map(span)
@@ -381,14 +360,7 @@ pub(super) fn over_clones(
     for &first in starts.iter().rev() {
         for &last in &ends {
             for &axis in axes {
-                let span = |&mode: &Mode| Span {
-                    first,
-                    last,
-                    tiles,
-                    axis,
-                    mode,
-                    within: None,
-                };
+                let span = |&mode: &Mode| Span::new((first, last), tiles, axis, mode);
                 found.extend(modes.iter().map(span));
             }
         }

@@ -167,14 +167,10 @@ impl<'a> Paths<'a> {
         let options = self.options;
         for &axis in self.axes {
             for &mode in &options.modes {
-                let spans = options.tiles.iter().map(|&tiles| Span {
-                    first: from,
-                    last: to,
-                    tiles,
-                    axis,
-                    mode,
-                    within: None,
-                });
+                let spans = options
+                    .tiles
+                    .iter()
+                    .map(|&tiles| Span::new((from, to), tiles, axis, mode));
                 self.ascend((&window, whole), spans, costs);
             }
         }
@@ -220,11 +216,11 @@ impl<'a> Paths<'a> {
                 break;
             };
             if taken.level < whole.level {
+                let tiles = u64::from(span.tiles);
                 self.edges[span.first.index()].push(Edge {
                     span,
                     level: taken.level,
-                    level_after_tiles: taken.level
-                        - window.replaced / u64::from(span.tiles) * u64::from(span.tiles - 1),
+                    level_after_tiles: taken.level.saturating_sub(window.replaced / tiles * (tiles - 1)),
                     at: OpId::new(span.first.index() + taken.at),
                     time: i128::from(taken.time) - i128::from(whole.time),
                 });

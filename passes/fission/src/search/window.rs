@@ -72,20 +72,20 @@ impl Window {
                 across = u64::saturating_add(across, life.bytes);
             }
         }
-        let bytes = |life: &Life| if touched.contains(&life.storage) { life.bytes } else { 0 };
-        let die = lives
-            .iter()
-            .filter(|life| life.from < ops.start && ops.contains(&life.to));
-        let leave = lives
-            .iter()
-            .filter(|life| ops.contains(&life.from) && life.to >= ops.end);
-        let replaced = u64::min(die.map(bytes).sum(), leave.map(bytes).sum());
+        let total = |is_meant: &dyn Fn(&Life) -> bool| {
+            let meant = lives
+                .iter()
+                .filter(|life| is_meant(life) && touched.contains(&life.storage));
+            meant.map(|life| life.bytes).fold(0, u64::saturating_add)
+        };
+        let die = total(&|life| life.from < ops.start && ops.contains(&life.to));
+        let leave = total(&|life| ops.contains(&life.from) && life.to >= ops.end);
         transfer.add(last, rest)?;
         Ok(Self {
             graph: transfer.finish().0,
             ops: place..place + ops.len(),
             across,
-            replaced,
+            replaced: die.min(leave),
         })
     }
 

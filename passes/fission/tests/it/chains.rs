@@ -6,18 +6,7 @@ use remat_fission::{
 };
 use remat_ir::Graph;
 
-use crate::net::{Net, int, ints};
-
-fn fused_chain(first: &str, last: &str, tiles: u32, axis: Axis, mode: Mode) -> FusedChain {
-    FusedChain {
-        first: first.to_owned(),
-        last: last.to_owned(),
-        tiles,
-        axis,
-        mode,
-        within: None,
-    }
-}
+use crate::net::{Net, fused_chain, int, ints};
 
 /// Encoder, skip and decoder of a U-Net on two levels.
 pub(crate) fn unet(channels: usize, size: usize) -> Net {
@@ -116,13 +105,11 @@ fn pieces_are_joined_only_where_all_is_needed() {
     let net = unet(2, 16);
     // Rows of conv1 go to rows of pool1; the skip is read in pieces later, so nothing is joined but tiles and line buffers.
     let tiling = Tiling {
-        streamed: Vec::new(),
-        moved: Vec::new(),
-        again: Vec::new(),
         fused_chains: vec![
             fused_chain("conv1", "pool1", 2, Axis::Rows, Mode::LineBuffer),
             fused_chain("both", "conv6", 2, Axis::Rows, Mode::Recompute),
         ],
+        ..Tiling::default()
     };
     let tiled = net.check(&tiling).unwrap();
     let whole = |of: &str| {
@@ -154,13 +141,11 @@ fn rows_are_taken_out_of_pieces_of_channels() {
     let c = net.op("project", "Conv", &[b, narrow], &[]);
     net.output(c);
     let tiling = Tiling {
-        streamed: Vec::new(),
-        moved: Vec::new(),
-        again: Vec::new(),
         fused_chains: vec![
             fused_chain("expand", "depthwise", 2, Axis::Channels, Mode::LineBuffer),
             fused_chain("project", "project", 4, Axis::Rows, Mode::LineBuffer),
         ],
+        ..Tiling::default()
     };
     let tiled = net.check(&tiling).unwrap();
     // Weights are cut once, before a run.
@@ -195,8 +180,6 @@ fn a_skip_made_again_is_tiled_with_its_reader() {
     let net = unet(2, 16);
     for mode in [Mode::LineBuffer, Mode::Recompute] {
         let tiling = Tiling {
-            streamed: Vec::new(),
-            moved: Vec::new(),
             again: vec![Again {
                 first: "conv1".into(),
                 last: "relu2".into(),
@@ -206,6 +189,7 @@ fn a_skip_made_again_is_tiled_with_its_reader() {
                 fused_chain("conv1", "pool1", 4, Axis::Rows, mode),
                 fused_chain("conv1_again", "conv6", 4, Axis::Rows, mode),
             ],
+            ..Tiling::default()
         };
         let tiled = net.check(&tiling).unwrap();
         assert_eq!(
@@ -236,13 +220,11 @@ fn grid(first: &str, last: &str, [rows, columns]: [u32; 2], modes: [Mode; 2]) ->
     };
     let rows = fused_chain(first, last, rows, Axis::Rows, modes[0]);
     Tiling {
-        streamed: Vec::new(),
-        moved: Vec::new(),
-        again: Vec::new(),
         fused_chains: vec![FusedChain {
             within: Some(within),
             ..rows
         }],
+        ..Tiling::default()
     }
 }
 
@@ -325,10 +307,8 @@ fn tilings_that_do_not_fit_are_refused_and_name_the_op() {
     let net = unet(2, 16);
     let refused = |tiling: &Tiling| net.check(tiling).unwrap_err().to_string();
     let one = |fused_chain: FusedChain| Tiling {
-        streamed: Vec::new(),
-        moved: Vec::new(),
-        again: Vec::new(),
         fused_chains: vec![fused_chain],
+        ..Tiling::default()
     };
     let missing = refused(&one(fused_chain("nobody", "conv1", 2, Axis::Rows, Mode::LineBuffer)));
     assert!(missing.contains("`nobody`"), "{missing}");
@@ -344,13 +324,11 @@ fn tilings_that_do_not_fit_are_refused_and_name_the_op() {
     let joined = refused(&one(fused_chain("both", "both", 2, Axis::Channels, Mode::LineBuffer)));
     assert!(joined.contains("`both`"), "{joined}");
     let overlap = Tiling {
-        streamed: Vec::new(),
-        moved: Vec::new(),
-        again: Vec::new(),
         fused_chains: vec![
             fused_chain("conv1", "conv2", 2, Axis::Rows, Mode::LineBuffer),
             fused_chain("conv2", "pool1", 2, Axis::Rows, Mode::LineBuffer),
         ],
+        ..Tiling::default()
     };
     assert!(refused(&overlap).contains("`conv2`"));
     let tiled = net
@@ -368,10 +346,8 @@ fn other_bits_are_refused_unless_they_are_permitted() {
     let y = net.op("y", "Conv", &[x, w], &[("pads", ints(&[1; 4]))]);
     net.output(y);
     let in_tiles = |tiles| Tiling {
-        streamed: Vec::new(),
-        moved: Vec::new(),
-        again: Vec::new(),
         fused_chains: vec![fused_chain("y", "y", tiles, Axis::Rows, Mode::LineBuffer)],
+        ..Tiling::default()
     };
     let apply = |tiles, exactness| apply(&net.graph(), &in_tiles(tiles), exactness);
     let exact = |threads| Exactness::Exact { threads };

@@ -40,22 +40,17 @@ fn residual(is_skip_first: bool, has_bias: bool) -> Residual {
 
 fn again(first: &str, before: &str) -> Tiling {
     Tiling {
-        streamed: Vec::new(),
-        moved: Vec::new(),
         again: vec![Again {
             first: first.to_owned(),
             last: first.to_owned(),
             before: before.to_owned(),
         }],
-        fused_chains: Vec::new(),
+        ..Tiling::default()
     }
 }
 
 fn rows(first: &str, last: &str) -> Tiling {
     Tiling {
-        streamed: Vec::new(),
-        moved: Vec::new(),
-        again: Vec::new(),
         fused_chains: vec![FusedChain {
             first: first.to_owned(),
             last: last.to_owned(),
@@ -64,6 +59,7 @@ fn rows(first: &str, last: &str) -> Tiling {
             mode: Mode::LineBuffer,
             within: None,
         }],
+        ..Tiling::default()
     }
 }
 

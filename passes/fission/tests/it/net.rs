@@ -7,6 +7,18 @@ use remat_ir::{Attribute, ElementType, Graph, GraphBuilder, OpSpec, Placement, R
 use remat_operators::operator;
 use remat_testing::{Array, evaluate_all, evaluate_op};
 
+/// A fused chain whose tiles are whole.
+pub(crate) fn fused_chain(first: &str, last: &str, tiles: u32, axis: Axis, mode: Mode) -> FusedChain {
+    FusedChain {
+        first: first.to_owned(),
+        last: last.to_owned(),
+        tiles,
+        axis,
+        mode,
+        within: None,
+    }
+}
+
 /// A network that is evaluated while it is built: shapes of results are those of their values.
 #[derive(Clone, Default)]
 pub(crate) struct Net {
@@ -186,19 +198,9 @@ impl Net {
         axis: Axis,
         mode: Mode,
     ) -> Result<Graph, FissionError> {
-        let fused_chain = FusedChain {
-            first: first.to_owned(),
-            last: last.to_owned(),
-            tiles,
-            axis,
-            mode,
-            within: None,
-        };
         self.check(&Tiling {
-            streamed: Vec::new(),
-            moved: Vec::new(),
-            again: Vec::new(),
-            fused_chains: vec![fused_chain],
+            fused_chains: vec![fused_chain(first, last, tiles, axis, mode)],
+            ..Tiling::default()
         })
     }
 }

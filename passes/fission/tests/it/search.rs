@@ -140,10 +140,8 @@ fn no_set_of_fused_chains_of_a_chain_has_a_lower_peak() {
         let mut least = u64::MAX;
         every_set(&names, 0, &mut Vec::new(), &mut |fused_chains| {
             let tiling = Tiling {
-                streamed: Vec::new(),
-                moved: Vec::new(),
-                again: Vec::new(),
                 fused_chains: fused_chains.to_vec(),
+                ..Tiling::default()
             };
             least = peak(&graph, &tiling, &device).map_or(least, |peak| least.min(peak));
         });

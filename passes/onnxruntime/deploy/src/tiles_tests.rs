@@ -70,10 +70,9 @@ impl Case {
 
     fn tiled(&self, again: &[Again], fused_chains: &[FusedChain], peak: u64) -> TiledModel {
         let tiling = Tiling {
-            streamed: Vec::new(),
-            moved: Vec::new(),
             again: again.to_vec(),
             fused_chains: fused_chains.to_vec(),
+            ..Tiling::default()
         };
         TiledModel {
             model: self.whole.tiled(&tiling, &self.load).expect("it can be tiled"),

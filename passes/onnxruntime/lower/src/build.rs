@@ -32,22 +32,12 @@ pub(crate) fn constant(values: &[i64], output: &str) -> NodeProto {
     node("Constant", &[], output, vec![tensor(value)])
 }
 
-/// The attribute that makes ConstantOfShape fill bytes with zeros.
-pub(crate) fn byte_zero() -> AttributeProto {
+/// The attribute that makes one zero of so many bytes: a constant, or what ConstantOfShape fills its result with.
+pub(crate) fn zero(data_type: tensor_proto::DataType, bytes: usize) -> AttributeProto {
     tensor(TensorProto {
         dims: vec![1],
-        data_type: tensor_proto::DataType::UINT8 as i32,
-        int32_data: vec![0],
-        ..TensorProto::default()
-    })
-}
-
-/// The attribute that makes a constant of one floating-point zero.
-pub(crate) fn float_zero() -> AttributeProto {
-    tensor(TensorProto {
-        dims: vec![1],
-        data_type: tensor_proto::DataType::FLOAT as i32,
-        float_data: vec![0.0],
+        data_type: data_type as i32,
+        raw_data: vec![0; bytes],
         ..TensorProto::default()
     })
 }

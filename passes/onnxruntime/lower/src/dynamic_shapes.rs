@@ -12,10 +12,10 @@
 //! shape of the operand, and the shape of the result follows.
 
 use remat_ir::ValueType;
-use remat_onnx::proto::{GraphProto, NodeProto, TypeProto, type_proto};
+use remat_onnx::proto::{GraphProto, NodeProto, TypeProto, tensor_proto, type_proto};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::build::{byte_zero, constant, node, row};
+use crate::build::{constant, node, row, zero};
 use crate::layout::Layout;
 use crate::names::Names;
 use crate::pages;
@@ -189,10 +189,15 @@ impl<'t> DynamicShapes<'t> {
             names.fresh(&format!("{name}_bytes")),
             names.fresh(&format!("{name}_late")),
         );
-        let zero = self.zeros.vector(1, names);
+        let late_zero = self.zeros.vector(1, names);
         self.first.push(constant(&[bytes], &length));
-        self.first.push(node("Add", &[&length, &zero], &late, Vec::new()));
-        node("ConstantOfShape", &[&late], name, vec![byte_zero()])
+        self.first.push(node("Add", &[&length, &late_zero], &late, Vec::new()));
+        node(
+            "ConstantOfShape",
+            &[&late],
+            name,
+            vec![zero(tensor_proto::DataType::UINT8, 1)],
+        )
     }
 
     /// What became of the nodes that [`Self::node`] put into `nodes`.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use remat_ir::{Dim, ElementType, ValueType};
 use remat_onnx::proto::{GraphProto, NodeProto, tensor_proto};
 
-use crate::build::{constant, float_zero, int, ints, node};
+use crate::build::{constant, int, ints, node, zero};
 use crate::names::Names;
 
 /// The first opset in which Reshape takes its shape from an operand and Add broadcasts as it does today.
@@ -143,7 +143,12 @@ impl Zeros {
     fn first_or_constant(&mut self, vector: &str, names: &mut Names) -> String {
         let (number, both) = (names.fresh("remat_constant"), names.fresh("remat_elements"));
         let (place, first) = (names.fresh("remat_first"), names.fresh("remat_taken"));
-        self.nodes.push(node("Constant", &[], &number, vec![float_zero()]));
+        self.nodes.push(node(
+            "Constant",
+            &[],
+            &number,
+            vec![zero(tensor_proto::DataType::FLOAT, 4)],
+        ));
         self.nodes
             .push(node("Concat", &[vector, &number], &both, vec![int("axis", 0)]));
         self.nodes.push(constant(&[0], &place));
