@@ -23,6 +23,9 @@ pub struct Tiling {
     pub again: Vec<Again>,
     /// Fused chains that run tile by tile.
     pub fused_chains: Vec<FusedChain>,
+    /// Whether it was chosen where outputs may round otherwise: sums may be split, and whoever writes it may take other kernels.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub close: bool,
 }
 
 /// An op that runs right before an earlier one.
@@ -163,8 +166,6 @@ mod tests {
     #[test]
     fn a_tiling_is_read_as_it_was_written() {
         let tiling = Tiling {
-            streamed: Vec::new(),
-            moved: Vec::new(),
             again: vec![Again {
                 first: "a".into(),
                 last: "b".into(),
@@ -178,13 +179,15 @@ mod tests {
                 mode: Mode::LineBuffer,
                 within: None,
             }],
+            ..Tiling::default()
         };
         let text = serde_json::to_string(&tiling).unwrap();
         assert!(
             text.contains("\"query-rows\"")
                 && !text.contains("within")
                 && !text.contains("streamed")
-                && !text.contains("moved"),
+                && !text.contains("moved")
+                && !text.contains("close"),
             "{text}"
         );
         assert_eq!(serde_json::from_str::<Tiling>(&text).unwrap(), tiling);

@@ -17,7 +17,7 @@ use super::options::{Candidate, SearchOptions, SearchReport};
 use crate::apply::write;
 use crate::course::Span;
 use crate::forms::Forms;
-use crate::{FissionError, Mode, Tiling};
+use crate::{Exactness, FissionError, Mode, Tiling};
 
 /// The least gain of a move, as a part of the objective.
 const LEAST_GAIN: f64 = 0.002;
@@ -171,7 +171,11 @@ impl<'a> Search<'a> {
         let is_plain = spans.is_empty() && is_changed && basis.changes.again.is_empty();
         if self.is_fast(&score) && !is_plain {
             let time_ppm = self.time_ppm(&score);
-            self.front.offer(score.peak, time_ppm, || basis.tiling(spans));
+            let close = self.options.exactness == Exactness::Close;
+            self.front.offer(score.peak, time_ppm, || Tiling {
+                close,
+                ..basis.tiling(spans)
+            });
         }
         Some(score)
     }

@@ -10,11 +10,13 @@ use remat_onnxruntime_predict::{Prediction, Simulated, as_it_is, simulate, simul
 use remat_solve::Activity;
 
 use crate::candidate::{Candidate, Opened};
+use crate::check::Outputs;
 use crate::clock::{Effort, LeftOut};
 use crate::context::Context;
 use crate::error::DeployError;
 use crate::open::laid_out;
 use crate::peaks::{Basis, HigherPeak, Measured};
+use crate::request::outputs;
 
 /// Share of a run, in thousandths, that filling a reserve may take at a tenth of the device's bandwidth, which is that of a cache.
 const MOST_FILLING_PERMILLE: u64 = 10;
@@ -89,7 +91,7 @@ impl Task<'_, '_> {
                 false => Shapes::Static,
             },
             reserve: 0,
-            plain_images: request.has_plain_images(&opened.model),
+            plain_images: outputs(&opened.model) == Outputs::MayRoundOtherwise,
             waits_for_pages: false,
         };
         let first = self.write(&graph, recipe.rewrites.then_some(&options), effort, self.has_other)?;

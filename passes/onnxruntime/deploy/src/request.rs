@@ -145,13 +145,6 @@ impl DeployRequest<'_> {
             })
     }
 
-    /// Whether images of this model stay as they are, without blocks of channels, which round otherwise and are copied from and to.
-    pub(crate) fn has_plain_images(&self, model: &Model) -> bool {
-        let is_tiled = model.tiling().is_some();
-        is_tiled && self.fission.is_some_and(|fission| !fission.exactness.is_exact())
-            || model.tiling().is_some_and(|tiling| !tiling.streamed.is_empty())
-    }
-
     /// Whether tiles are planned on as the runtime lays them out in blocks, if it does: where additions may become part of convolutions, which
     /// further readers of their results would keep from it.
     pub(crate) fn lays_out_tiles(&self, tiled: &Model) -> bool {
@@ -159,7 +152,7 @@ impl DeployRequest<'_> {
         match by {
             Some(by) => is_laid_out(by),
             None => {
-                !self.has_plain_images(tiled)
+                outputs(tiled) == Outputs::Identical
                     && self.level == OptimizationLevel::All
                     && self.order == OrderHint::Any
                     && self.profile.is_none()
@@ -175,23 +168,11 @@ impl DeployRequest<'_> {
         self.plan.is_none() && budget.is_some_and(|budget| budget >= baseline)
     }
 
-    /// With up to how many threads the bits of tiles are to be those of the whole.
+    /// With up to how many threads tiles that keep bits were chosen to do so.
     pub(crate) fn exact_threads(&self) -> usize {
-        match self.fission.map(|fission| fission.exactness) {
-            Some(Exactness::Exact { threads }) => threads as usize,
-            Some(Exactness::WholeSums | Exactness::Close) | None => 1,
-        }
-    }
-
-    /// What must hold of the outputs of a file.
-    pub(crate) fn outputs(&self, strategy: Strategy) -> Outputs {
-        let asked = self.fission.is_some_and(|fission| !fission.exactness.is_exact());
-        let tiling = self.plan.and_then(|plan| plan.setup.as_ref()?.tiling.as_ref());
-        let may_round = asked || tiling.is_some_and(|tiling| !tiling.streamed.is_empty());
-        if may_round && strategy.recipe().tiles {
-            Outputs::MayRoundOtherwise
-        } else {
-            Outputs::Identical
+        match self.fission.unwrap_or(&EXACT).exactness {
+            Exactness::Exact { threads } => threads as usize,
+            Exactness::WholeSums | Exactness::Close => FissionRequest::EXACT_THREADS as usize,
         }
     }
 
@@ -205,6 +186,15 @@ impl DeployRequest<'_> {
     /// The ONNX model of a model that was made of the input.
     pub(crate) fn onnx<'m>(&self, model: &'m Model) -> Result<&'m OnnxModel, DeployError> {
         model.onnx().ok_or_else(|| self.refused())
+    }
+}
+
+/// What must hold of the outputs of the files of a model. Where they may round otherwise, images stay as they are, without blocks of channels, which are
+/// copied from and to.
+pub(crate) fn outputs(model: &Model) -> Outputs {
+    match model.tiling() {
+        Some(tiling) if tiling.close => Outputs::MayRoundOtherwise,
+        _ => Outputs::Identical,
     }
 }
 

@@ -99,10 +99,9 @@ impl Tilings {
         }
         let tiled = |again: &[Again], fused_chains: Vec<FusedChain>| {
             let tiling = Tiling {
-                streamed: tiling.streamed.clone(),
-                moved: tiling.moved.clone(),
                 again: again.to_vec(),
                 fused_chains,
+                ..tiling.clone()
             };
             whole.tiled(&tiling, request.load).ok()
         };

@@ -30,6 +30,8 @@ const SEARCHING: f64 = 0.5;
 const CHEAP_PERCENT: f64 = 0.5;
 /// What the duration under a budget must be of that without tiles, in thousandths, to be worth them.
 const SHORTER_PERMILLE: u64 = 995;
+/// What a peak or a duration must be of that of tiles that keep every bit, in thousandths, to be worth other bits.
+const CLOSE_PERMILLE: u64 = 970;
 
 impl Model {
     /// The model with fused chains of it tile by tile; `options` are those that it was read with. Whether bits stay is for whoever chose the
@@ -39,7 +41,11 @@ impl Model {
     /// [`FissionError`]; those of [`Model::open`].
     pub fn tiled(&self, tiling: &Tiling, options: &LoadOptions) -> Result<Self, Error> {
         let whole = self.whole_graph(options)?;
-        let graph = remat_fission::apply(&whole, tiling, Exactness::Close).map_err(FissionError::Tiling)?;
+        let exactness = match tiling.close {
+            true => Exactness::Close,
+            false => Exactness::WholeSums,
+        };
+        let graph = remat_fission::apply(&whole, tiling, exactness).map_err(FissionError::Tiling)?;
         remat_fission_check::check_fission(&whole, &graph).map_err(FissionError::Rejected)?;
         let mut own = options.clone();
         if let Some(file) = &options.profile {
@@ -186,6 +192,17 @@ pub fn tile_to_measure(
             found.push((is_slow, score, tiled));
         }
     }
+    let is_close = |tiled: &TiledModel| tiled.model.tiling().is_some_and(|tiling| tiling.close);
+    let exact: Vec<_> = found
+        .iter()
+        .filter(|(.., tiled)| !is_close(tiled))
+        .map(|&(is_slow, score, _)| (is_slow, score))
+        .collect();
+    found.retain(|(is_slow, score, tiled)| {
+        let is_as_good =
+            |(other_is_slow, exact): &(bool, Score)| other_is_slow <= is_slow && !score.is_worth_bits(exact);
+        !is_close(tiled) || !exact.iter().any(is_as_good)
+    });
     found.sort_by_key(|&(is_slow, score, _)| (is_slow, score));
     Ok(found.into_iter().map(|(_, _, tiled)| tiled).collect())
 }
@@ -209,9 +226,19 @@ impl Score {
 
     /// Whether it is so much better that tiles are worth it.
     fn gains_on(self, floor: &Self) -> bool {
-        match (self, floor) {
-            (Self::Peak(own, _), Self::Peak(floor, _)) => is_below(own, *floor, GAIN_PERMILLE),
-            (Self::Duration(own, _), Self::Duration(floor, _)) => is_below(own, *floor, SHORTER_PERMILLE),
+        self.is_less(floor, [GAIN_PERMILLE, SHORTER_PERMILLE])
+    }
+
+    /// Whether it is so much better than what keeps every bit that other bits are worth it.
+    fn is_worth_bits(self, exact: &Self) -> bool {
+        self.is_less(exact, [CLOSE_PERMILLE; 2])
+    }
+
+    /// Whether its peak, or under a budget its duration, is below so many thousandths of that of another.
+    fn is_less(self, other: &Self, [peak, duration]: [u64; 2]) -> bool {
+        match (self, other) {
+            (Self::Peak(own, _), Self::Peak(other, _)) => is_below(own, *other, peak),
+            (Self::Duration(own, _), Self::Duration(other, _)) => is_below(own, *other, duration),
             (Self::Peak(..), Self::Duration(..)) | (Self::Duration(..), Self::Peak(..)) => false,
         }
     }

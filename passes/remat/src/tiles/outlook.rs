@@ -1,7 +1,7 @@
 //! What tilings of a model are there, by estimate.
 
 use remat_cost::Device;
-use remat_fission::{Bound, Candidate, Exactness, SearchOptions, SearchReport, bound, search};
+use remat_fission::{Bound, Candidate, Exactness, SearchOptions, bound, search};
 use remat_ir::Graph;
 use remat_onnxruntime_sim::body_bytes;
 use remat_solve::SolveControl;
@@ -54,10 +54,18 @@ pub fn tiling_outlook(
 ) -> Result<TilingOutlook, Error> {
     let graph = model.whole_graph(options)?;
     let device = device_of(model, options)?;
-    let found = searched(&graph, &device, (fission, model.format()), None, control)?;
+    let asked = (fission, model.format());
+    let mut front = searched(&graph, &device, asked, None, control)?;
+    front.sort_by_key(|candidate| (candidate.time_ppm, candidate.peak, candidate.tiling.close));
+    let mut least = u64::MAX;
+    front.retain(|candidate| {
+        let is_lower = candidate.peak < least;
+        least = least.min(candidate.peak);
+        is_lower
+    });
     Ok(TilingOutlook {
-        front: found.front,
-        bound: bound(&graph, exactness(fission, &device, model.format())),
+        front,
+        bound: bound(&graph, exactness(asked, &device)),
     })
 }
 
@@ -70,7 +78,7 @@ fn device_of(model: &Model, options: &LoadOptions) -> Result<Device, Error> {
 
 /// As long as no sum is split, kernels that add up each number by itself keep all bits; those of ONNX Runtime do not. What splits sums can be
 /// written as ONNX only.
-fn exactness(fission: &FissionRequest, device: &Device, format: Format) -> Exactness {
+fn exactness((fission, format): (&FissionRequest, Format), device: &Device) -> Exactness {
     match fission.exactness {
         exactness if device.cpu_kernels => exactness,
         Exactness::Close if format == Format::Onnx => Exactness::Close,
@@ -78,15 +86,44 @@ fn exactness(fission: &FissionRequest, device: &Device, format: Format) -> Exact
     }
 }
 
+/// Tilings of which none is better than another of its class, from the fastest to the one of the lowest peak. Where outputs may round otherwise, those
+/// that keep every bit are looked for first.
 fn searched(
     graph: &Graph,
     device: &Device,
-    (fission, format): (&FissionRequest, Format),
+    asked: (&FissionRequest, Format),
     most_overhead: Option<u64>,
     control: &SolveControl<'_>,
-) -> Result<SearchReport, Error> {
+) -> Result<Vec<Candidate>, Error> {
+    let find = |exactness, control: &SolveControl<'_>| {
+        let most = most_overhead.map(|most| most.div_ceil(1_000));
+        searched_for(graph, device, (asked.0, exactness), most, control)
+    };
+    let exactness = exactness(asked, device);
+    if exactness != Exactness::Close {
+        return find(exactness, control);
+    }
+    let bits = match device.cpu_kernels {
+        true => FissionRequest::EXACT.exactness,
+        false => Exactness::WholeSums,
+    };
+    let third = control.share_of_time(1.0 / 3.0);
+    let third = control.step_limit.map_or(third, |steps| third.step_limit(steps / 3));
+    let mut found = find(bits, &third)?;
+    let rest = control.step_limit.map(|steps| control.step_limit(steps - steps / 3));
+    found.extend(find(exactness, &rest.unwrap_or(*control))?);
+    Ok(found)
+}
+
+fn searched_for(
+    graph: &Graph,
+    device: &Device,
+    (fission, exactness): (&FissionRequest, Exactness),
+    most_overhead_permille: Option<u64>,
+    control: &SolveControl<'_>,
+) -> Result<Vec<Candidate>, Error> {
     let mut asked = SearchOptions::new(device);
-    asked.exactness = exactness(fission, device, format);
+    asked.exactness = exactness;
     asked.bodies = body_bytes;
     if !fission.tiles.is_empty() {
         asked.tiles.clone_from(&fission.tiles);
@@ -95,16 +132,17 @@ fn searched(
         asked.axes.clone_from(&fission.axes);
     }
     asked.grids = fission.grids;
-    asked.most_overhead_permille = most_overhead.map(|most| most.div_ceil(1_000));
+    asked.most_overhead_permille = most_overhead_permille;
     (asked.evaluations, asked.deadline, asked.cancelled) = (control.step_limit, control.deadline, control.cancel);
     let found = search(graph, &asked).map_err(FissionError::Tiling)?;
     tracing::debug!(
+        ?exactness,
         found.evaluations,
         found.is_finished,
         front = found.front.len(),
         "tilings were searched for"
     );
-    Ok(found)
+    Ok(found.front)
 }
 
 /// Whether a tiling is estimated to take longer than is asked for.
@@ -137,35 +175,46 @@ pub(super) fn candidates(
         control,
     )?;
     let budget = request.budget.bytes(model.baseline_peak().bytes);
-    let untiled = found.front.first().map_or(u64::MAX, |first| first.peak);
+    let untiled = found.first().map_or(u64::MAX, |first| first.peak);
     let is_allowed = |candidate: &Candidate| {
         let is_fast = most.is_none_or(|most| candidate.time_ppm <= most.saturating_add(1_000_000));
         let is_low = may_keep(candidate, budget);
         let is_gain = candidate.peak < untiled / 1_000 * GAIN_PERMILLE;
         is_fast && is_low && is_gain
     };
-    let found = found.front.into_iter().filter(is_allowed);
-    let (mut slow, mut fast): (Vec<Candidate>, Vec<Candidate>) = found.partition(|one| is_slow(one, request));
-    // The fastest that keeps the budget in reference order needs no steps of a solver to keep it.
-    let mut kept = None;
-    if let Some(budget) = budget {
-        fast.sort_by_key(|candidate| (candidate.time_ppm, candidate.peak));
-        kept = fast.iter().find(|candidate| candidate.peak <= budget).cloned();
-    } else {
-        fast.sort_by_key(|candidate| (candidate.peak, candidate.time_ppm));
+    let (close, exact): (Vec<Candidate>, Vec<Candidate>) = found
+        .into_iter()
+        .filter(is_allowed)
+        .partition(|candidate| candidate.tiling.close);
+    // Estimates of both classes leave out what the runtime's layouts take: each has its share of what is planned.
+    let classes = 1 + usize::from(!close.is_empty() && !exact.is_empty());
+    let mut chosen = Vec::new();
+    for found in [close, exact] {
+        let (mut slow, mut fast): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| is_slow(one, request));
+        // The fastest that keeps the budget in reference order needs no steps of a solver to keep it.
+        let mut kept = None;
+        if let Some(budget) = budget {
+            fast.sort_by_key(|candidate| (candidate.time_ppm, candidate.peak));
+            kept = fast.iter().find(|candidate| candidate.peak <= budget).cloned();
+        } else {
+            fast.sort_by_key(|candidate| (candidate.peak, candidate.time_ppm));
+        }
+        if let Some(least) = fast.iter().map(|candidate| candidate.peak).min() {
+            slow.retain(|candidate| candidate.peak < least - least / APART);
+        }
+        slow.sort_by_key(|candidate| (candidate.peak, candidate.time_ppm));
+        keep_apart(&mut fast, PLANNED / classes);
+        if let Some(kept) = kept.filter(|kept| !fast.contains(kept)) {
+            fast.truncate(PLANNED / classes - 1);
+            fast.push(kept);
+        }
+        keep_apart(&mut slow, SLOW_PLANNED / classes);
+        chosen.append(&mut fast);
+        chosen.append(&mut slow);
     }
-    if let Some(least) = fast.iter().map(|candidate| candidate.peak).min() {
-        slow.retain(|candidate| candidate.peak < least - least / APART);
-    }
-    slow.sort_by_key(|candidate| (candidate.peak, candidate.time_ppm));
-    keep_apart(&mut fast, PLANNED);
-    if let Some(kept) = kept.filter(|kept| !fast.contains(kept)) {
-        fast.truncate(PLANNED - 1);
-        fast.push(kept);
-    }
-    keep_apart(&mut slow, SLOW_PLANNED);
-    fast.append(&mut slow);
-    Ok(fast)
+    // Those within the time first.
+    chosen.sort_by_key(|candidate| is_slow(candidate, request));
+    Ok(chosen)
 }
 
 /// Leaves at most `most` candidates, without those that follow one of about the same peak: they are close in all.

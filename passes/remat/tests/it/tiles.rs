@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use protobuf::Message;
 use remat::fission::{Axis, Exactness};
-use remat::plan::BudgetSpec;
+use remat::plan::{BudgetSpec, Tiling};
 use remat::solver::SolveControl;
 use remat::{
     BatchFinding, BatchRequest, Error, FissionRequest, FrontFile, LoadOptions, Model, SolveRequest, SweepRequest,
@@ -24,9 +24,14 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial!(over_rising_budgets_time_never_rises_nor_above_that_of_the_default_budget),
         trial!(a_sweep_finds_plans_in_tiles_where_whole_ops_have_none_and_continues_with_them),
         trial!(a_larger_batch_fits_in_tiles),
+        trial!(other_bits_are_planned_only_where_they_take_clearly_less),
+        trial!(a_tiling_that_keeps_bits_splits_no_sum),
         trial!(no_fused_chain_is_cut_along_a_free_dimension_and_along_a_fixed_one_the_input_states_it),
     ]
 }
+
+/// What is left of a large result by a pool over squares of it.
+const SQUARES: &str = "1 64 8 8";
 
 /// A chain of convolutions whose middle results are its peak.
 struct Chain {
@@ -40,8 +45,6 @@ impl Chain {
     }
 
     fn sized(input: &str, output: &str) -> Self {
-        let folder = tempfile::tempdir().expect("there is space");
-        let path = folder.path().join("chain.onnx");
         let same = [1, 1, 1, 1];
         let nodes = vec![
             node("Conv", &["x", "w0"], &["c0"]).ints("pads", &same).named("first"),
@@ -55,7 +58,28 @@ impl Chain {
         for (name, dims) in [("w0", [16, 4, 3, 3]), ("w1", [16, 16, 3, 3]), ("w2", [2, 16, 3, 3])] {
             built.initializer.push(numbers(name, &dims));
         }
-        let bytes = model(built).write_to_bytes().expect("it can be written");
+        Self::written(&model(built).write_to_bytes().expect("it can be written"))
+    }
+
+    /// A large result before a pool: of maxima, or of means.
+    fn pooled(pool: &str, output: &str) -> Self {
+        let mut pool = node(pool, &["r"], &["y"]).named("pool");
+        if output == SQUARES {
+            pool = pool.ints("kernel_shape", &[4, 4]).ints("strides", &[4, 4]);
+        }
+        let nodes = vec![
+            node("Concat", &["x"; 16], &["c"]).int("axis", 1).named("wide"),
+            node("Relu", &["c"], &["r"]).named("relu"),
+            pool,
+        ];
+        let mut built = graph(&[("x", tensor_type(FLOAT, "1 4 32 32"))], nodes, &["y"]);
+        built.output[0].type_ = Some(tensor_type(FLOAT, output)).into();
+        Self::written(&model(built).write_to_bytes().expect("it can be written"))
+    }
+
+    fn written(bytes: &[u8]) -> Self {
+        let folder = tempfile::tempdir().expect("there is space");
+        let path = folder.path().join("chain.onnx");
         std::fs::write(&path, bytes).expect("there is space");
         Self { _folder: folder, path }
     }
@@ -101,6 +125,51 @@ fn what_tiles_would_give_lies_between_the_bound_and_the_peak_of_whole_ops() {
     // What it says is what the tiled model takes in its own order.
     let tiled = model.tiled(&lowest.tiling, &options).unwrap();
     assert_eq!(tiled.baseline().peak, lowest.peak);
+}
+
+fn other_bits_are_planned_only_where_they_take_clearly_less() {
+    let close = FissionRequest {
+        exactness: Exactness::Close,
+        ..FissionRequest::EXACT
+    };
+    let asked = SolveRequest {
+        budget: BudgetSpec::Auto,
+        max_overhead: Some(10_000_000),
+        solver: "search".to_owned(),
+    };
+    let lowest = |chain: &Chain, fission: &FissionRequest| {
+        let options = LoadOptions::default();
+        let model = Model::open(&chain.path, &options).unwrap();
+        let found = tile_to_measure(&model, &options, &asked, fission, TileChoice::default(), &control()).unwrap();
+        let lowest = found.into_iter().min_by_key(|tiled| tiled.peak)?;
+        Some((lowest.peak, lowest.model.tiling()?.close))
+    };
+    let [means, maxima] = [("GlobalAveragePool", "1 64 1 1"), ("MaxPool", SQUARES)]
+        .map(|(pool, output)| Chain::pooled(pool, output))
+        .map(|chain| [&close, &FissionRequest::EXACT].map(|fission| lowest(&chain, fission)));
+    assert!(means[0].is_some_and(|(_, is_close)| is_close), "{means:?}");
+    assert_eq!(means[1], None, "the mean needs all at once");
+    assert!(maxima[0].is_some_and(|(_, is_close)| !is_close), "{maxima:?}");
+    assert_eq!(maxima[0], maxima[1]);
+}
+
+fn a_tiling_that_keeps_bits_splits_no_sum() {
+    let chain = Chain::pooled("GlobalAveragePool", "1 64 1 1");
+    let options = LoadOptions::default();
+    let model = Model::open(&chain.path, &options).unwrap();
+    let close = FissionRequest {
+        exactness: Exactness::Close,
+        ..FissionRequest::EXACT
+    };
+    let outlook = tiling_outlook(&model, &options, &close, &control()).unwrap();
+    let split = &outlook.lowest(None).expect("tiles lower the peak").tiling;
+    assert!(split.close && model.tiled(split, &options).is_ok());
+    let whole = Tiling {
+        close: false,
+        ..split.clone()
+    };
+    let refused = model.tiled(&whole, &options).unwrap_err().to_string();
+    assert!(refused.contains("`y`"), "{refused}");
 }
 
 fn tiles_beyond_the_limit_of_time_come_last_and_only_where_their_peaks_are_lower() {

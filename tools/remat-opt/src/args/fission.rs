@@ -67,9 +67,12 @@ pub(crate) struct FissionArgs {
 }
 
 impl FissionArgs {
-    /// With up to how many threads tiles keep every bit; `None` where they need not.
-    pub(crate) fn exact_threads(&self) -> Option<u32> {
-        (self.fission != Some(Fission::Close)).then_some(self.exact_threads)
+    /// With up to how many threads tiles keep every bit that are chosen to do so.
+    pub(crate) fn exact_threads(&self) -> u32 {
+        match self.fission {
+            Some(Fission::Close) => FissionRequest::EXACT_THREADS,
+            _ => self.exact_threads,
+        }
     }
 
     /// What the command line says of it, for another command.

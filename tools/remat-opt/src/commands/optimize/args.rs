@@ -246,8 +246,9 @@ pub(crate) enum TargetArg {
 impl OptimizeArgs {
     /// With up to how many threads the tiles of this model keep every bit, where they were chosen so.
     pub(super) fn exact_threads(&self, model: &Model) -> Option<u32> {
-        let is_chosen = self.plan.is_none() && model.tiling().is_some() && model.format() == Format::Onnx;
-        self.fission.exact_threads().filter(|_| is_chosen)
+        let keeps_bits = model.tiling().is_some_and(|tiling| !tiling.close);
+        let is_chosen = self.plan.is_none() && keeps_bits && model.format() == Format::Onnx;
+        is_chosen.then(|| self.fission.exact_threads())
     }
 
     /// With up to how many threads tiles were to keep every bit, where fewer would permit more tiles of what makes a peak of so many bytes.
@@ -257,7 +258,7 @@ impl OptimizeArgs {
             .request(true)
             .filter(|_| self.plan.is_none() && self.budget != BudgetSpec::None)?;
         let is_limited = is_limited_by_threads(model.graph()?, request.exactness, peak / 2);
-        self.fission.exact_threads().filter(|_| is_limited)
+        is_limited.then(|| self.fission.exact_threads())
     }
 
     /// The file of weights that is written beside the output.

@@ -487,7 +487,6 @@ fn deploy(
     if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
-    let may_round = fission.is_some_and(|fission| !fission.exactness.is_exact());
     if let Some(library) = args
         .pages_library()
         .filter(|_| found.is_written && found.lowering.transfers > 0)
@@ -498,7 +497,7 @@ fn deploy(
     let arena_job = ArenaJob {
         written: written.map_or(Path::new(""), |(file, _)| file),
         original: job.input,
-        keeps_bits: !may_round,
+        keeps_bits: found.model.tiling().is_none_or(|tiling| !tiling.close),
         load: &load,
         shapes,
     };
