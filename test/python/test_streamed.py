@@ -104,15 +104,50 @@ def test_the_report_says_how_far_outputs_are_apart(remat_opt, tmp_path):
         assert furthest is None
 
 
-def test_a_plan_is_written_again_in_its_class(remat_opt, tmp_path):
-    model, _ = network(tmp_path / "model.onnx", 2, 1e-5)
+def pooled(path, pool, out, **attributes):
+    """A large result before a pool."""
+    b = Builder([("x", FLOAT, [1, CHANNELS, SIDE, SIDE])], [("y", FLOAT, out)])
+    b.op(pool, [b.op("Relu", [b.op("Concat", ["x"] * 16, "wide", axis=1)], "positive")], "y", **attributes)
+    return b.save(path)
+
+
+def of_sums(path):
+    """Normalizations, and a mean."""
+    return network(path, 2, 1e-5)[0]
+
+
+def of_means(path):
+    """A mean alone: its parts are split, and nothing runs in two passes."""
+    return pooled(path, "GlobalAveragePool", [1, 16 * CHANNELS, 1, 1])
+
+
+def of_maxima(path):
+    """Nothing is summed up."""
+    return pooled(path, "MaxPool", [1, 16 * CHANNELS, SIDE // 4, SIDE // 4], kernel_shape=[4, 4], strides=[4, 4])
+
+
+@pytest.mark.parametrize("make", [of_sums, of_means])
+def test_a_plan_is_written_again_in_its_class(make, remat_opt, tmp_path):
+    model = make(tmp_path / "model.onnx")
     out, again, plan = (tmp_path / name for name in ("out.onnx", "again.onnx", "plan.json"))
-    remat_opt(model, "-o", out, "--fission", "close", "-b", "min", "--emit-plan", plan, *FAST)
+    remat_opt(model, "-o", out, "--fission", "close", "-b", "min", "--max-overhead", "any", "--emit-plan", plan, *FAST)
+    assert json.loads(plan.read_text())["setup"]["tiling"]["close"]
     said = remat_opt(model, "-o", again, "--plan", plan, "--no-arena-plan", "--format", "json")
     assert again.exists(), said.stderr
     assert json.loads(said.stdout)["outputs"] in ("close", "bit-identical")
     x = np.random.default_rng(5).standard_normal((1, CHANNELS, SIDE, SIDE)).astype(np.float32)
     assert all(one.tobytes() == other.tobytes() for one, other in zip(run(out, x), run(again, x), strict=True))
+
+
+def test_where_nothing_is_summed_up_every_bit_stays(remat_opt, tmp_path):
+    model = of_maxima(tmp_path / "model.onnx")
+    asked = ["-b", "min", "--max-overhead", "any", *FAST]
+    close, exact = (
+        json.loads(remat_opt(model, "-o", tmp_path / f"{how}.onnx", "--fission", how, *asked).stdout) for how in ("close", "exact")
+    )
+    assert close["tiling"]["fused_chains"] and "close" not in close["tiling"]
+    assert close["outputs"] == exact["outputs"] == "bit-identical"
+    assert close["measured"]["after"]["arena_off"] <= exact["measured"]["after"]["arena_off"]
 
 
 def test_without_the_class_no_sum_is_split(remat_opt, tmp_path):

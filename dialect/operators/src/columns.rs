@@ -516,6 +516,8 @@ pub enum Split {
     Gather,
     /// The axes of the indices but the last.
     GatherTuples,
+    /// Axes along which no element is looked up or written.
+    Elements,
     /// Along every axis that is one loop, as the importer states.
     Loops,
     /// Every axis, by constants in attributes.

@@ -3,8 +3,8 @@
 use remat_ir::ElementType as T;
 
 use crate::columns::{
-    AttentionLayout as A, Blocked as B, Element, Formula as F, Half, Movement as M, ProductOperands, ResultType as R,
-    Split as S, Updates, Workspace as W,
+    AttentionLayout as A, Blocked as B, Combine as C, Element, Formula as F, Half, Movement as M, ProductOperands,
+    ResultType as R, Split as S, Updates, Workspace as W,
 };
 use crate::operator::Operator;
 
@@ -63,7 +63,7 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("FastGelu").split(S::Elementwise).cost(F::Transcendental(64)).workspace(W::Results { copies: 1, from: 2 }),
     microsoft("FusedConv").split(S::Conv).cost(F::Conv { weight: 1 }).shaped_as("Conv", &[0, 1], Element::Same).workspace(W::Conv).overwrites(3).blocked(B::Convolution { fused: true }),
     microsoft("FusedGemm").split(S::Gemm).cost(F::Gemm).shaped_as("Gemm", &[0, 1, 2], Element::Same),
-    microsoft("FusedMatMul").split(S::MatMul).cost(F::MatMul),
+    microsoft("FusedMatMul").split(S::MatMul).combine(C::Sum).cost(F::MatMul),
     microsoft("FusedMatMulActivation").split(S::MatMul).cost(F::MatMul),
     microsoft("GatedAdd").cost(F::Elementwise(1)),
     microsoft("GatedRMSNorm").cost(F::Normalization(5)),

@@ -14,12 +14,37 @@ fn combined_by(op: &Op, element: ElementType) -> Option<&'static str> {
         ElementType::Float16 | ElementType::Bfloat16 | ElementType::Float32 | ElementType::Float64
     );
     Some(match (&*op.domain, &*op.op_type) {
-        ("", "ReduceSum" | "ReduceL1" | "ReduceSumSquare" | "MatMul") if is_float => "Sum",
+        ("", "ReduceSum" | "ReduceL1" | "ReduceSumSquare" | "MatMul") | ("com.microsoft", "FusedMatMul")
+            if is_float =>
+        {
+            "Sum"
+        }
         ("", "ReduceMax" | "GlobalMaxPool") => "Max",
         ("", "ReduceMin") => "Min",
         ("", "ReduceMean" | "GlobalAveragePool") if is_float => "CombineMeans",
         _ => return None,
     })
+}
+
+/// The axes of the operands of a product over which it sums, where they have so many.
+fn inner_axes(op: &Op, [left, right]: [usize; 2]) -> Result<[usize; 2], NoWay> {
+    let is_set = |name: &str| match op.attributes.get(name) {
+        None | Some(Attribute::Int(0)) => Ok(false),
+        Some(Attribute::Int(_)) => Ok(true),
+        Some(_) => Err(format!("`{name}` is not understood")),
+    };
+    if !matches!(&*op.op_type, "MatMul" | "FusedMatMul") {
+        return Err("it is no product".to_owned());
+    }
+    if is_set("transBatchA")? || is_set("transBatchB")? {
+        return Err("its stacks are turned".to_owned());
+    }
+    // A vector has one axis, whatever it is told.
+    let at = |rank: usize, from_end: usize| rank.saturating_sub(if rank < 2 { 1 } else { from_end });
+    Ok([
+        at(left, if is_set("transA")? { 2 } else { 1 }),
+        at(right, if is_set("transB")? { 1 } else { 2 }),
+    ])
 }
 
 /// What an op of the original sums up.
@@ -49,13 +74,13 @@ impl Checker<'_> {
         }
         let rank = dims.len();
         let mut axes = match op.op_type.as_str() {
-            "MatMul" => {
+            "MatMul" | "FusedMatMul" => {
                 let right = type_of(1).and_then(ValueType::known_shape).ok_or_else(unknown)?;
-                let inner = right.len().saturating_sub(2);
-                if rank == 0 || right.get(inner) != dims.last() {
+                let [own, inner] = inner_axes(op, [rank, right.len()])?;
+                if dims.get(own).is_none() || right.get(inner) != dims.get(own) {
                     return Err(unknown());
                 }
-                vec![rank - 1]
+                vec![own]
             }
             "GlobalAveragePool" | "GlobalMaxPool" => match op.attributes.get("channels_last") {
                 None | Some(Attribute::Int(0)) => (2..rank).collect(),
@@ -140,11 +165,11 @@ impl Checker<'_> {
             if let Held::Part { rows: Some(rows), .. } = &mut expected {
                 if place == 0 {
                     rows.clone_from(&part.ranges);
-                } else if place == 1 && before.op_type == "MatMul" {
-                    // The inner dimension, where it is the only one, too.
-                    let inner = rows.len().saturating_sub(2);
-                    let own = rows.get_mut(inner).zip(part.ranges.last());
-                    own.into_iter().for_each(|(own, inner)| own.clone_from(inner));
+                } else if place == 1
+                    && let Ok([own, inner]) = inner_axes(before, [dims.len(), rows.len()])
+                    && let Some((now, summed)) = rows.get_mut(inner).zip(part.ranges.get(own))
+                {
+                    now.clone_from(summed);
                 }
             }
             self.expect(id, op, now, &expected);
@@ -154,12 +179,7 @@ impl Checker<'_> {
                 format!("the attributes of `{}` are not those of `{}`", op.name, before.name)
             });
         }
-        let (now, then) = (&self.tiled.tensors[result], &self.original.tensors[was]);
-        if now.ty != then.ty {
-            self.add(Code::F002, id, || {
-                format!("`{}` is {}, the whole is {}", now.name, now.ty, then.ty)
-            });
-        }
+        self.is_of_type(id, result, was);
         let rows = part.ranges.clone();
         self.values.set(result, Held::Sum { op: before_id, rows });
     }
@@ -199,7 +219,6 @@ impl Checker<'_> {
             "CombineMeans" => has_counts(op, counts),
             _ => op.attributes.is_empty(),
         };
-        let whole: Vec<Rows> = summing.dims.iter().map(|&dim| 0..dim).collect();
         if summing.combined_by != op.op_type {
             self.add(Code::F014, id, || {
                 let right = summing.combined_by;
@@ -216,16 +235,61 @@ impl Checker<'_> {
                 )
             });
         }
-        if joined(&boxes) != Some(whole) {
+        let over = joined(&boxes);
+        let whole: Vec<Rows> = summing.dims.iter().map(|&dim| 0..dim).collect();
+        match (sum, over) {
+            // Some of the rows: a sum over a part still.
+            (Some(sum), Some(rows)) if rows != whole => {
+                self.summed_so_far(id, op, (result, was), part, Held::Sum { op: sum, rows });
+            }
+            (_, over) => {
+                if over.is_none() {
+                    self.add(Code::F014, id, || {
+                        format!(
+                            "the rows of the sums that `{}` puts together do not follow each other",
+                            op.name
+                        )
+                    });
+                }
+                let held = Held::whole(self.original, was);
+                self.define(id, op, result, part, held, Code::F014);
+            }
+        }
+    }
+
+    /// A sum over some of the rows, which must state which.
+    fn summed_so_far(&mut self, id: OpId, op: &Op, (result, was): (TensorId, TensorId), part: &Part, held: Held) {
+        let Held::Sum { op: before, rows } = &held else { return };
+        let data = self.original.ops[*before].inputs.first().copied().flatten();
+        let stated = data.map(|data| Part {
+            of: self.original.tensors[data].name.clone(),
+            ranges: rows.clone(),
+            spare: None,
+            is_sum: true,
+        });
+        if stated.as_ref() != Some(part) {
+            let held = held.shown(self.original);
             self.add(Code::F014, id, || {
-                format!(
-                    "the rows of the sums that `{}` puts together are not all that `{}` sums up",
-                    op.name, before.name
-                )
+                format!("`{}` states {part}, it computes {held}", op.name)
             });
         }
-        let held = Held::whole(self.original, was);
-        self.define(id, op, result, part, held, Code::F014);
+        self.is_of_type(id, result, was);
+        // Who reads what is stated to be whole is not reported, too.
+        let held = match part.is_sum {
+            true => held,
+            false => Held::whole(self.original, was),
+        };
+        self.values.set(result, held);
+    }
+
+    /// Whether a sum over rows has the type of the whole sum.
+    fn is_of_type(&mut self, id: OpId, result: TensorId, was: TensorId) {
+        let (now, then) = (&self.tiled.tensors[result], &self.original.tensors[was]);
+        if now.ty != then.ty {
+            self.add(Code::F002, id, || {
+                format!("`{}` is {}, the whole is {}", now.name, now.ty, then.ty)
+            });
+        }
     }
 
     /// What the operands of an op hold, which must all be there; `None` where that is not known.

@@ -198,6 +198,14 @@ const CASES: &[(&str, usize)] = &[
         40,
     ),
     (
+        "%x : f32[6, 7, 4], %i : i64[5, 2, 4] | f32[5, 2, 4] = GatherElements(%x, %i) {axis = 1}",
+        20,
+    ),
+    (
+        "%x : f32[5, 7, 4], %i : i64[5, 2, 3], %u : f32[5, 2, 3] | f32[5, 7, 4] = ScatterElements(%x, %i, %u) {axis = 1}",
+        4,
+    ),
+    (
         "%x : f32[2, 5, 4], %b : f32[4], %s : f32[2, 5, 4] | f32[2, 5, 4] = com.microsoft::BiasAdd(%x, %b, %s)",
         99,
     ),

@@ -144,6 +144,9 @@ fn write_tiles(
                 inner.push((span, course.exactness));
             }
         }
+        for &op in &course.after {
+            writer.copy(op)?;
+        }
         next = course.span.last.index() + 1;
     }
     writer.finish()

@@ -47,6 +47,8 @@ pub(crate) struct Course {
     pub(crate) before: Vec<OpId>,
     /// How many of those a run makes.
     pub(crate) made_before: usize,
+    /// Ops of the fused chain that run whole, after the last tile: no tile needs what they make of sums.
+    pub(crate) after: Vec<OpId>,
     /// By result that is cut: the axis.
     pub(crate) axes: FxHashMap<TensorId, usize>,
     /// By tile, in the order in which ops run.
@@ -101,6 +103,7 @@ pub(crate) fn course(layout: &Layout<'_>, span: Span, exactness: Exactness) -> R
         exactness,
         before: Vec::new(),
         made_before: 0,
+        after: Vec::new(),
         axes: FxHashMap::default(),
         tiles: Vec::new(),
     };
@@ -139,17 +142,29 @@ fn no_axis(layout: &Layout<'_>, span: Span, op: OpId) -> FissionError {
 }
 
 /// Follows the axis from the results of the fused chain back to its operands. Ops of which a tile needs everything, or along two axes, or that
-/// have no rule, run before.
+/// have no rule, run before; those that no tile needs, and that need no rows of it, after.
 fn follow(layout: &Layout<'_>, course: &mut Course) -> Result<Vec<Tiled>, FissionError> {
     let (graph, span) = (layout.graph, course.span);
     let is_inside = |tensor: TensorId| is_made(graph, span, tensor);
     let mut needed_whole: FxHashSet<TensorId> = FxHashSet::default();
     let mut tiled = Vec::new();
+    // Ops that run after, and why they are not cut.
+    let mut refused: Vec<(OpId, FissionError)> = Vec::new();
     for index in (span.first.index()..=span.last.index()).rev() {
         let id = OpId::new(index);
         let op = &graph.ops[id];
         let is_whole = layout.is_outside(id) || op.results().any(|result| needed_whole.contains(&result));
-        let entry = if is_whole { None } else { entry(layout, course, id)? };
+        let entry = match is_whole {
+            true => None,
+            false => match entry(layout, course, id) {
+                Err(error) if layout.is_divisible(id) && reads_inside(layout, span, id) => {
+                    course.after.push(id);
+                    refused.push((id, error));
+                    continue;
+                }
+                entry => entry?,
+            },
+        };
         let Some((tile, cut)) = entry else {
             for result in op.results() {
                 course.axes.remove(&result);
@@ -159,6 +174,13 @@ fn follow(layout: &Layout<'_>, course: &mut Course) -> Result<Vec<Tiled>, Fissio
             course.before.push(id);
             continue;
         };
+        let reads_rows = |(after, _): &(OpId, FissionError)| {
+            let mut reads = graph.ops[*after].reads();
+            tile.sum.is_none() && reads.any(|read| op.results().any(|result| read == result))
+        };
+        if let Some(place) = refused.iter().position(reads_rows) {
+            return Err(refused.swap_remove(place).1);
+        }
         if tile.sum.is_none() {
             course.axes.extend(op.results().map(|result| (result, tile.axis)));
         }
@@ -174,11 +196,18 @@ fn follow(layout: &Layout<'_>, course: &mut Course) -> Result<Vec<Tiled>, Fissio
         tiled.push(tile);
     }
     course.before.reverse();
+    course.after.reverse();
     tiled.reverse();
     if tiled.len() < 2 && tiled.first().is_none_or(|tile| tile.op != span.last) {
         return Err(no_axis(layout, span, span.last));
     }
     Ok(tiled)
+}
+
+/// Whether an op that is not cut reads something that the fused chain makes.
+fn reads_inside(layout: &Layout<'_>, span: Span, id: OpId) -> bool {
+    let mut reads = layout.graph.ops[id].reads();
+    reads.any(|read| is_made(layout.graph, span, read))
 }
 
 /// Whether an op of the fused chain makes a tensor.

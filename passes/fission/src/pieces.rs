@@ -339,38 +339,21 @@ impl<'g> Writer<'g> {
         let Some(summed) = self.sums.remove(&result) else {
             return Ok(None);
         };
-        let graph = self.transfer.graph;
-        let tensor = &graph.tensors[result];
-        let Some((domain, op_type)) = summed.combine.operator() else {
-            return Ok(None);
-        };
-        let mut spec = OpSpec::new(self.names.op(tensor.name.clone()), op_type);
-        spec.domain = domain.to_owned();
-        spec.inputs = summed.parts.into_iter().map(Some).collect();
-        let is_weighted = matches!(summed.combine, Combine::Mean | Combine::Moments);
-        if is_weighted {
-            spec.attributes
-                .insert("counts".to_owned(), Attribute::Ints(summed.counts));
-        }
-        spec.results = vec![Some(ResultSpec {
-            name: tensor.name.clone(),
-            ty: tensor.ty.clone(),
-            placement: Placement::New,
-        })];
+        let tensor = &self.transfer.graph.tensors[result];
         let dims = tensor.ty.known_shape().unwrap_or_default();
-        let whole = Part::whole(self.transfer.tensor_of(result), &dims);
-        spec.parts = vec![if summed.combine == Combine::Moments {
-            summed.over
-        } else {
-            Some(whole)
-        }];
-        let made = self.transfer.add(self.at, spec)?.into_iter().flatten().next();
+        let part = match summed.combine {
+            Combine::Moments => summed.over.clone(),
+            _ => Some(Part::whole(self.transfer.tensor_of(result), &dims)),
+        };
+        let names = [self.names.op(tensor.name.clone()), tensor.name.clone()];
+        let made = self.combine(result, summed, names, part)?;
         self.transfer.whole[result] = made;
         if let Some(made) = made {
             self.transfer.name_whole(result, made);
         }
         Ok(made)
     }
+
     /// All of a tensor of the old graph; where it is in pieces, they are joined under its name.
     fn whole(&mut self, tensor: TensorId) -> Result<TensorId, FissionError> {
         if let Some(whole) = self.transfer.whole[tensor] {

@@ -1,21 +1,27 @@
 //! Sums over tiles, written as ops.
 
-use remat_ir::{Part, Placement, ResultSpec};
+use remat_ir::{Attribute, OpSpec, Part, Placement, ResultSpec, TensorId};
+use remat_operators::Combine;
 
 use crate::FissionError;
 use crate::course::Run;
 use crate::pieces::Writer;
 use crate::sums::{Sum, Summed, count};
 
+/// Bytes from which on sums over tiles are put together as they come, so that two of them are there and not all.
+const LARGE: u64 = 1 << 14;
+
 impl Writer<'_> {
     /// The sum over the rows of a tile.
     pub(crate) fn sum_up(&mut self, run: &Run, sum: Sum, tile: usize) -> Result<(), FissionError> {
+        self.at = run.op;
         let graph = self.transfer.graph;
         let op = &graph.ops[run.op];
         let (Some(result), Some(Some(data))) = (op.results().next(), op.inputs.first()) else {
             return Err(FissionError::RunsOnce(op.name.clone()));
         };
         let inputs = self.operands(run)?;
+        self.combine_so_far(result, tile)?;
         let over = self.full(*data, sum.axis, &run.rows);
         let count = count(graph, op, sum, &over);
         let part = Part {
@@ -45,5 +51,57 @@ impl Writer<'_> {
             None => summed.over = Some(part),
         }
         self.hand_rows_on(run)
+    }
+
+    /// Puts the two sums of a large result together that earlier tiles found.
+    fn combine_so_far(&mut self, result: TensorId, tile: usize) -> Result<(), FissionError> {
+        let graph = self.transfer.graph;
+        let tensor = &graph.tensors[result];
+        let bytes = graph.storages[tensor.storage].bytes.unwrap_or(0);
+        let is_due = |summed: &&mut Summed| summed.parts.len() == 2 && summed.combine != Combine::Moments;
+        let Some(found) = self.sums.get_mut(&result).filter(is_due).filter(|_| bytes >= LARGE) else {
+            return Ok(());
+        };
+        let summed = found.clone();
+        let count = summed
+            .counts
+            .iter()
+            .fold(0, |all: i64, &count| all.saturating_add(count));
+        let name = self.names.tensor(format!("{}_before{tile}", tensor.name));
+        let names = [self.names.op(name.clone()), name];
+        let part = summed.over.clone();
+        let made = self.combine(result, summed, names, part)?;
+        if let Some(found) = self.sums.get_mut(&result) {
+            found.parts = made.into_iter().collect();
+            found.counts = vec![count];
+        }
+        Ok(())
+    }
+
+    /// The op that puts sums over tiles together, by the names of the op and its result.
+    pub(crate) fn combine(
+        &mut self,
+        result: TensorId,
+        summed: Summed,
+        [op, name]: [String; 2],
+        part: Option<Part>,
+    ) -> Result<Option<TensorId>, FissionError> {
+        let Some((domain, op_type)) = summed.combine.operator() else {
+            return Ok(None);
+        };
+        let mut spec = OpSpec::new(op, op_type);
+        spec.domain = domain.to_owned();
+        spec.inputs = summed.parts.into_iter().map(Some).collect();
+        if matches!(summed.combine, Combine::Mean | Combine::Moments) {
+            spec.attributes
+                .insert("counts".to_owned(), Attribute::Ints(summed.counts));
+        }
+        spec.results = vec![Some(ResultSpec {
+            name,
+            ty: self.transfer.graph.tensors[result].ty.clone(),
+            placement: Placement::New,
+        })];
+        spec.parts = vec![part];
+        Ok(self.transfer.add(self.at, spec)?.into_iter().flatten().next())
     }
 }

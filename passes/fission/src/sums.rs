@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use remat_ir::{ElementType, Graph, Op, OpId, Part, TensorId};
+use remat_ir::{Attribute, ElementType, Graph, Op, OpId, Part, TensorId};
 use remat_operators::{Combine, Split, operator};
 use remat_plan::Axis;
 
@@ -49,17 +49,26 @@ pub(crate) fn along(
         Split::MatMul => {
             let right = operand(1)?;
             let rank = dims(right)?.len();
-            let inner = rank.checked_sub(2)?;
-            // Rows of the inner dimension of operand 0 are columns: its own axis is another one, unless it was transposed.
-            let is_turned = !is_inside(data) || is_transposed(graph, data);
-            if !is_turned || axis.of_rank(rank) != Some(inner) || !(is_inside(data) || is_inside(right)) {
+            let is_set = |name: &str| op.attributes.get(name).and_then(Attribute::as_int).unwrap_or(0) != 0;
+            if is_set("transBatchA") || is_set("transBatchB") {
                 return None;
             }
-            (extents.len().checked_sub(1)?, Some(inner))
+            let own = extents.len().checked_sub(if is_set("transA") { 2 } else { 1 })?;
+            let inner = rank.checked_sub(if is_set("transB") { 1 } else { 2 })?;
+            // The inner dimension of operand 0 is its columns, unless it is or was transposed.
+            let is_cut = |tensor: TensorId, at: usize, rank: usize| {
+                !is_inside(tensor) || axis.of_rank(rank) == Some(at) || is_transposed(graph, tensor)
+            };
+            let is_along = is_cut(data, own, extents.len()) && is_cut(right, inner, rank);
+            if !is_along || !(is_inside(data) || is_inside(right)) {
+                return None;
+            }
+            (own, Some(inner))
         }
         Split::Sum | Split::Maximum => {
             let site = Site::of_all(graph, op)?;
-            let own = axis.of_rank(extents.len())?;
+            // A vector has one axis only.
+            let own = axis.of_rank(extents.len()).or((extents.len() == 1).then_some(0))?;
             (reduced_axes(&site).ok()?.contains(&own).then_some(own)?, None)
         }
         _ => (axis.of_rank(extents.len()).filter(|&own| own > 1)?, None),

@@ -112,6 +112,9 @@ fn evaluate_op(op: &Op, operands: &[Option<&Numbers>]) -> Numbers {
         "Relu" => map(operand(0), |value| value.max(0.0)),
         "Add" | "Sum" => fold(&all, |a, b| a + b),
         "Mul" => fold(&all, |a, b| a * b),
+        "Sub" => fold(&all, |a, b| a - b),
+        "Neg" => map(operand(0), |value| -value),
+        "Exp" => map(operand(0), f64::exp),
         "Max" => fold(&all, f64::max),
         "Min" => fold(&all, f64::min),
         "Reshape" => {
@@ -123,9 +126,39 @@ fn evaluate_op(op: &Op, operands: &[Option<&Numbers>]) -> Numbers {
                 data: source.data.clone(),
             }
         }
+        "Squeeze" => {
+            let axes: Vec<usize> = ints("axes")
+                .expect("axes")
+                .into_iter()
+                .map(|axis| axis as usize)
+                .collect();
+            let kept = operand(0)
+                .dims
+                .iter()
+                .enumerate()
+                .filter(|(axis, _)| !axes.contains(axis));
+            Numbers {
+                dims: kept.map(|(_, &dim)| dim).collect(),
+                data: operand(0).data.clone(),
+            }
+        }
+        "Expand" => {
+            let shape: Vec<usize> = list(1).into_iter().map(|dim| dim as usize).collect();
+            Numbers::from_fn(&shape, |place| operand(0).at(&place))
+        }
+        "LogSoftmax" => log_softmax(operand(0), int("axis", -1)),
+        "GatherElements" => gather_elements(operand(0), operand(1), int("axis", 0) as usize),
+        "ScatterElements" => scatter_elements(&all, int("axis", 0) as usize),
         "Slice" => slice(operand(0), &list(1), &list(2), &list(3)),
         "Concat" => concat(&all, int("axis", 0) as usize),
         "MatMul" => matmul(operand(0), operand(1)),
+        "FusedMatMul" => {
+            let turned = |place: usize, name: &str| match int(name, 0) {
+                0 => operand(place).clone(),
+                _ => transposed(operand(place)),
+            };
+            matmul(&turned(0, "transA"), &turned(1, "transB"))
+        }
         "GlobalAveragePool" => reduce(
             operand(0),
             &(2..operand(0).dims.len()).collect::<Vec<_>>(),
@@ -234,6 +267,57 @@ fn concat(operands: &[&Numbers], axis: usize) -> Numbers {
 }
 
 /// Of two stacks of matrices, which are broadcast; a vector is one row on the left, one column on the right.
+/// Along one axis.
+fn log_softmax(value: &Numbers, axis: i64) -> Numbers {
+    let axis = axis.rem_euclid(value.dims.len() as i64) as usize;
+    let most = reduce(value, &[axis], true, "ReduceMax");
+    let shifted = fold(&[value, &most], |value, most| value - most);
+    let sums = reduce(&map(&shifted, f64::exp), &[axis], true, "ReduceSum");
+    fold(&[&shifted, &map(&sums, f64::ln)], |value, sum| value - sum)
+}
+
+/// A row for any number.
+fn row(number: f64, rows: usize) -> usize {
+    ((number * 64.0).floor() as i64).rem_euclid(rows as i64) as usize
+}
+
+fn gather_elements(data: &Numbers, indices: &Numbers, axis: usize) -> Numbers {
+    Numbers::from_fn(&indices.dims, |mut place| {
+        place[axis] = row(indices.at(&place), data.dims[axis]);
+        data.at(&place)
+    })
+}
+
+/// Operands: data, indices, updates.
+fn scatter_elements(operands: &[&Numbers], axis: usize) -> Numbers {
+    let [data, indices, updates] = operands else {
+        panic!("`ScatterElements` has three operands")
+    };
+    let mut written = (*data).clone();
+    let at = |place: &[usize]| {
+        place
+            .iter()
+            .zip(&data.dims)
+            .fold(0, |index, (&at, &dim)| index * dim + at)
+    };
+    for (place, index) in places(&indices.dims).into_iter().zip(&indices.data) {
+        let update = updates.at(&place);
+        let mut to = place;
+        to[axis] = row(*index, data.dims[axis]);
+        written.data[at(&to)] = update;
+    }
+    written
+}
+
+/// The last two axes swapped.
+fn transposed(value: &Numbers) -> Numbers {
+    let swapped = |list: &[usize]| {
+        let (stack, last) = list.split_at(list.len() - 2);
+        [stack, &[last[1], last[0]]].concat()
+    };
+    Numbers::from_fn(&swapped(&value.dims), |place| value.at(&swapped(&place)))
+}
+
 fn matmul(left: &Numbers, right: &Numbers) -> Numbers {
     let is_vector = [left, right].map(|factor| factor.dims.len() == 1);
     let (mut left, mut right) = (left.clone(), right.clone());

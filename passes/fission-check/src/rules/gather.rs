@@ -1,4 +1,4 @@
-//! `Gather` and `GatherND`: rows of the data at constant or computed indices.
+//! `Gather` and `GatherND`: rows of the data at constant or computed indices; `GatherElements` and `ScatterElements`: single elements.
 
 use super::super::site::{Need, NoWay, Site, Way, axis, signed};
 use super::super::values::Rows;
@@ -67,4 +67,24 @@ pub(super) fn gather_nd<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
     }
     let way = |way: Way<'a>, axis: usize| way.with_axis(1, axis, &site.part[axis]);
     Ok((0..lists).fold(site.way()?, way))
+}
+
+/// Operands: data, indices, perhaps updates, of equal rank. An index replaces the place along one axis; at all others an element stays where it is.
+pub(super) fn elements<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
+    let along = axis(site.int("axis", 0), site.rank())?;
+    if !site.is_whole(along) {
+        return Err(format!("its indices are along axis {along}"));
+    }
+    let mut way = site.way()?;
+    for other in (0..site.rank()).filter(|&other| !site.is_whole(other)) {
+        for operand in 0..site.op.inputs.len() {
+            // Indices of a scatter may be fewer than the rows.
+            let is_like_result = site.dims(operand)?.get(other) == Some(&site.out[other]);
+            if !is_like_result && (operand > 0 || site.op.op_type == "ScatterElements") {
+                return Err("its shapes do not fit".to_owned());
+            }
+            way = way.with_axis(operand, other, &site.part[other]);
+        }
+    }
+    Ok(way)
 }

@@ -83,6 +83,7 @@ pub(super) fn ways<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
         ("", "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze") => one(reshape::reshape(site)),
         ("", "Gather") => gather::gather(site),
         ("", "GatherND") => one(gather::gather_nd(site)),
+        ("", "GatherElements" | "ScatterElements") => one(gather::elements(site)),
         ("linalg", _) => one(loops::loops(site)),
         ("tensor", "pad") => one(loops::pad(site)),
         ("tensor", "expand_shape" | "collapse_shape") => one(reshape::reshape(site)),

@@ -214,13 +214,14 @@ fn sum(random: &mut Random, text: &mut Text, of: &str, dims: &[u64], axis: usize
         &format!("%t : {}", f32s(&kept)),
         &format!("{op}(%{of}{operands}){attributes}"),
     );
-    put_together(text, &f32s(&kept), of, parts, combine, &axes, |at| {
+    put_together(random, text, &f32s(&kept), of, parts, combine, &axes, |at| {
         format!("{op}(%y{at}{operands}){attributes} source {source}")
     });
 }
 
 /// Sums over parts of a tensor, and what puts them together.
 fn put_together(
+    random: &mut Random,
     text: &mut Text,
     ty: &str,
     of: &str,
@@ -236,25 +237,43 @@ fn put_together(
             &call(at),
         );
     }
-    let names: Vec<String> = (0..parts.len()).map(|at| format!("%t{at}")).collect();
-    let counts: Vec<u64> = parts
+    let mut named: Vec<(String, Vec<Rows>)> = parts
         .iter()
-        .map(|rows| axes.iter().map(|&axis| rows[axis].end - rows[axis].start).product())
+        .enumerate()
+        .map(|(at, rows)| (format!("%t{at}"), rows.clone()))
         .collect();
-    let attributes = match combine.ends_with("CombineMeans") {
-        true => format!(" {{counts = {}}}", list(&counts)),
-        false => String::new(),
+    let combined = |named: &[(String, Vec<Rows>)]| {
+        let counts: Vec<u64> = named
+            .iter()
+            .map(|(_, rows)| axes.iter().map(|&axis| rows[axis].end - rows[axis].start).product())
+            .collect();
+        let attributes = match combine.ends_with("CombineMeans") {
+            true => format!(" {{counts = {}}}", list(&counts)),
+            false => String::new(),
+        };
+        let names: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
+        format!("{combine}({}){attributes}", names.join(", "))
     };
+    // Two of them may be put together first.
+    if named.len() > 2 && random.is() {
+        let first = random.index(named.len() - 1);
+        let [one, other] = [first, first + 1].map(|at| named[at].clone());
+        let rows: Vec<Rows> = one
+            .1
+            .iter()
+            .zip(&other.1)
+            .map(|(one, other)| one.start..other.end)
+            .collect();
+        let part = format!("over {of}{}", shown(&rows));
+        text.tile(&format!("%so_far : {ty}"), &part, &combined(&[one, other]));
+        named.splice(first..first + 2, [("%so_far".to_owned(), rows)]);
+    }
     let dims: Vec<u64> = ty["f32[".len()..ty.len() - 1]
         .split(", ")
         .filter_map(|dim| dim.parse().ok())
         .collect();
     let part = format!("of t{}", shown(&whole(&dims)));
-    text.tile(
-        &format!("%t : {ty}"),
-        &part,
-        &format!("{combine}({}){attributes}", names.join(", ")),
-    );
+    text.tile(&format!("%t : {ty}"), &part, &combined(&named));
     text.both("output %t");
 }
 
@@ -269,12 +288,27 @@ fn product(random: &mut Random) -> (Graph, Graph) {
         [vec![k], vec![k, n], vec![n]],
         [vec![m, k], vec![k], vec![m]],
     ];
-    let [left, right, result] = &forms[random.index(forms.len())];
+    let [mut left, mut right, result] = forms[random.index(forms.len())].clone();
+    // Matrices may be turned.
+    let are_matrices = left.len() > 1 && right.len() > 1;
+    let is_turned = [are_matrices && random.is(), are_matrices && random.is()];
+    for (dims, is_turned) in [&mut left, &mut right].into_iter().zip(is_turned) {
+        let rank = dims.len();
+        if is_turned {
+            dims.swap(rank - 2, rank - 1);
+        }
+    }
+    let call = |left: &str, right: &str| match is_turned.map(u8::from) {
+        [0, 0] => format!("MatMul({left}, {right})"),
+        [a, b] => format!("com.microsoft::FusedMatMul({left}, {right}) {{transA = {a}, transB = {b}}}"),
+    };
+    let (left, right, result) = (&left, &right, &result);
     let mut text = Text::default();
     text.both(&format!("input %x : {}", f32s(left)));
     text.both(&format!("const %w : {}", f32s(right)));
-    text.op(&format!("%t : {}", f32s(result)), "MatMul(%x, %w)");
-    let (axis, other) = (left.len() - 1, right.len().saturating_sub(2));
+    text.op(&format!("%t : {}", f32s(result)), &call("%x", "%w"));
+    let axis = left.len() - if is_turned[0] { 2 } else { 1 };
+    let other = right.len().saturating_sub(if is_turned[1] { 1 } else { 2 });
     let parts = random.partition(left, axis);
     for (at, rows) in parts.iter().enumerate() {
         text.slice(&format!("x{at}"), ["x", "x"], rows, axis);
@@ -282,8 +316,8 @@ fn product(random: &mut Random) -> (Graph, Graph) {
         own[other] = rows[axis].clone();
         text.slice(&format!("w{at}"), ["w", "w"], &own, other);
     }
-    put_together(&mut text, &f32s(result), "x", &parts, "Sum", &[], |at| {
-        format!("MatMul(%x{at}, %w{at}) source 0")
+    put_together(random, &mut text, &f32s(result), "x", &parts, "Sum", &[], |at| {
+        format!("{} source 0", call(&format!("%x{at}"), &format!("%w{at}")))
     });
     text.parse()
 }

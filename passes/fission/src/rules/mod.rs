@@ -96,6 +96,7 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
         Split::Reshape => reshape::reshape(&site),
         Split::Gather => movement::gather(&site),
         Split::GatherTuples => movement::gather_tuples(&site),
+        Split::Elements => movement::elements(&site),
         Split::Loops => loops::loops(&site),
         Split::PadByAttributes => loops::pad(&site),
     }?;

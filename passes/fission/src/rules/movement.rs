@@ -214,3 +214,17 @@ pub(super) fn gather_tuples(site: &Site<'_>) -> Result<Cut, Reason> {
     }
     Ok(site.whole().with(1, site.axis, site.rows.clone()))
 }
+
+/// Operands: data, indices, and what is written there, if anything is: each element is looked up or written within its row of every other axis than the
+/// one of the indices.
+pub(super) fn elements(site: &Site<'_>) -> Result<Cut, Reason> {
+    if site.axis_of(site.int("axis", 0), site.out.len())? == site.axis {
+        return Err(Reason::Dependent);
+    }
+    // Rows that have no indices would be left without.
+    if site.dims(1)?.get(site.axis) != Some(&site.extent()) {
+        return Err(Reason::Shapes);
+    }
+    let all = 0..site.op.inputs.len();
+    Ok(all.fold(site.whole(), |cut, place| cut.with(place, site.axis, site.rows.clone())))
+}

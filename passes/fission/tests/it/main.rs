@@ -7,3 +7,4 @@ mod net;
 mod rules;
 mod search;
 mod streamed;
+mod sums;

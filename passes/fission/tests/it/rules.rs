@@ -394,6 +394,25 @@ fn axes_of_one_row_come_and_go() {
 }
 
 #[test]
+fn single_elements_are_looked_up_and_written_within_rows() {
+    let axis = [("axis", int(1))];
+    let looked_up = single("GatherElements", &[("x", &[6, 7, 4]), ("i", &[5, 7, 4])], &axis);
+    assert_eq!(axes_of(&looked_up), [Axis::Batch, Axis::Columns]);
+    let written = single(
+        "ScatterElements",
+        &[("x", &[6, 7, 4]), ("i", &[6, 2, 4]), ("u", &[6, 2, 4])],
+        &axis,
+    );
+    assert_eq!(axes_of(&written), [Axis::Batch, Axis::Columns]);
+    let few = single(
+        "ScatterElements",
+        &[("x", &[6, 7, 4]), ("i", &[6, 2, 3]), ("u", &[6, 2, 3])],
+        &axis,
+    );
+    assert_eq!(axes_of(&few), [Axis::Batch], "some columns have no index");
+}
+
+#[test]
 fn gathered_rows_of_unknown_indices_and_tuples_follow_the_indices() {
     let net = single("Gather", &[("x", &[5, 4]), ("i", &[1])], &[]);
     assert!(!tiles(&net, Axis::Rows), "one row");

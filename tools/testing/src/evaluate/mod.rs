@@ -133,6 +133,8 @@ impl Call<'_> {
             "Squeeze" | "Unsqueeze" => self.squeeze(),
             "Gather" => self.gather(),
             "GatherND" => self.gather_nd(),
+            "GatherElements" => self.gather_elements(),
+            "ScatterElements" => self.scatter_elements(),
             "QuantizeLinear" | "DequantizeLinear" => self.quantize(),
             "Softmax" | "LogSoftmax" | "QLinearSoftmax" => self.along_axis(false),
             "LayerNormalization" | "SkipLayerNormalization" | "SimplifiedLayerNormalization" => self.along_axis(true),

@@ -211,6 +211,32 @@ impl Call<'_> {
         })
     }
 
+    pub(super) fn gather_elements(&self) -> Array {
+        let (x, indices) = (self.operand(0), self.operand(1));
+        let axis = self.axis(self.int("axis", 0), x.dims.len());
+        Array::from_fn(indices.dims.clone(), |at| {
+            let row = place(indices.at(at).rem_euclid(x.dims[axis] as i64));
+            x.at(&[&at[..axis], &[row], &at[axis + 1..]].concat())
+        })
+    }
+
+    pub(super) fn scatter_elements(&self) -> Array {
+        let (x, indices, updates) = (self.operand(0), self.operand(1), self.operand(2));
+        let axis = self.axis(self.int("axis", 0), x.dims.len());
+        let rows = x.dims[axis] as i64;
+        Array::from_fn(x.dims.clone(), |at| {
+            let has_indices = |axis: usize| at[axis] < indices.dims[axis];
+            if (0..at.len()).any(|other| other != axis && !has_indices(other)) {
+                return x.at(at);
+            }
+            // The last one that is written to a place stays.
+            let of = |row: usize| [&at[..axis], &[row], &at[axis + 1..]].concat();
+            let written = (0..indices.dims[axis]).rev().map(of);
+            let mut here = written.filter(|from| place(indices.at(from).rem_euclid(rows)) == at[axis]);
+            here.next().map_or_else(|| x.at(at), |from| updates.at(&from))
+        })
+    }
+
     pub(super) fn expand(&self) -> Array {
         let x = self.operand(0);
         let shape: Vec<usize> = self.operand(1).data.iter().map(|&dim| place(dim)).collect();
