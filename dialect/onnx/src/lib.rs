@@ -51,6 +51,7 @@ pub use error::OnnxError;
 pub use marks::{ANCHOR_SUFFIX, LostMarks, MARK, Marks, RECOMPUTE_OF};
 pub use model::{KnownValue, OnnxModel};
 pub use onnx_protobuf as proto;
+pub use order::order_like;
 pub use outline::{Piece, outline, restore};
 pub use proto_type::type_proto;
 pub use scope::{captures, rename_captures, rename_values};

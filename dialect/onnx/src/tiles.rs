@@ -121,8 +121,20 @@ impl<'a> Tiles<'a> {
         let Some(cut) = cut(tensor, &ranges, &self.graph.tensors[result].name) else {
             return false;
         };
-        self.cut.push((result, cut));
-        self.cuts.insert((data, ranges), result);
+        // Zeros, say, are the same in every piece.
+        let is_same = |other: &TensorProto| {
+            (other.data_type, &other.dims, &other.raw_data) == (cut.data_type, &cut.dims, &cut.raw_data)
+        };
+        match self.cut.iter().find(|(_, other)| is_same(other)).map(|&(id, _)| id) {
+            Some(same) => {
+                self.same.insert(result, same);
+                self.cuts.insert((data, ranges), same);
+            }
+            None => {
+                self.cut.push((result, cut));
+                self.cuts.insert((data, ranges), result);
+            }
+        }
         true
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use remat::{Error, LoadOptions, Model, ReadError, SaveError, Setting, contradiction};
 use remat_files::ScratchFolder;
 use remat_onnx::proto::{GraphProto, ModelProto};
-use remat_onnx::{OnnxError, OnnxModel, rename_values};
+use remat_onnx::{OnnxError, OnnxModel, order_like, rename_values};
 use remat_onnxruntime_lower::{OrderHint, canonicalize_names, put_sums_first};
 use remat_onnxruntime_observe::map_to_fused;
 use remat_onnxruntime_predict::BodyWriter;
@@ -321,10 +321,13 @@ fn fuse(runner: &Runner<'_>, input: &Path, named: &Path, scratch: &Path) -> Resu
         }
         other => other?,
     }
-    // The runtime may not fuse otherwise where ops run again, nor give a name again that is taken.
+    let original = OnnxModel::open(input, &looked_at())?;
+    // The runtime may not fuse otherwise where ops run again, nor give a name again that is taken. Its order is that of its search for nodes: what a
+    // loss needs of labels comes first, losses come last.
     changed(path, scratch, "own", |model, graph| {
+        let is_ordered = order_like(graph, &original.proto().graph);
         let is_renamed = give_own_names(model, graph);
-        put_sums_first(graph) > 0 || is_renamed
+        put_sums_first(graph) > 0 || is_renamed || is_ordered
     })
 }
 

@@ -228,6 +228,19 @@ pub(crate) fn weights_are_cut_and_constants_shared() {
     assert!(reopened.graph().values.is_empty());
 }
 
+/// Zeros, say: a file holds the pieces once.
+pub(crate) fn equal_pieces_of_weights_are_one() {
+    let mut model = convolutions();
+    let weights = &mut model.graph.mut_or_insert_default().initializer[1];
+    weights.float_data.fill(0.0);
+    let written = Written::of(&model, CONVOLUTIONS);
+    assert_eq!(
+        written.initializers(),
+        ["w", "zero", "two", "three", "five", "end", "v.0"]
+    );
+    written.assert_same_bits();
+}
+
 /// Weights in another file stay there; a `Slice` cuts them when the model is loaded.
 pub(crate) fn weights_in_another_file_are_cut_by_a_node() {
     let folder = tempfile::tempdir().expect("a temporary folder");

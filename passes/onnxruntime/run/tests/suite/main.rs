@@ -118,6 +118,7 @@ fn main() -> ExitCode {
         trial!(fission::tiled_models_compute_the_same_bits, Need::OnnxRuntime),
         trial!(fission::a_part_that_is_computed_twice_is_not_merged, Need::OnnxRuntime),
         trial!(fission::weights_are_cut_and_constants_shared),
+        trial!(fission::equal_pieces_of_weights_are_one),
         trial!(fission::weights_in_another_file_are_cut_by_a_node, Need::OnnxRuntime),
         trial!(
             fission::bounds_are_attributes_where_the_operators_are_old,
