@@ -346,7 +346,10 @@ impl<'g> Writer<'g> {
             _ => Some(Part::whole(self.transfer.tensor_of(result), &dims)),
         };
         let names = [self.names.op(tensor.name.clone()), tensor.name.clone()];
-        let made = self.combine(result, summed, names, part)?;
+        let Some(spec) = summed.put_together(names, tensor.ty.clone(), part) else {
+            return Ok(None);
+        };
+        let made = self.transfer.add(self.at, spec)?.into_iter().flatten().next();
         self.transfer.whole[result] = made;
         if let Some(made) = made {
             self.transfer.name_whole(result, made);

@@ -1,6 +1,6 @@
 //! Sums over tiles, written as ops.
 
-use remat_ir::{Attribute, OpSpec, Part, Placement, ResultSpec, TensorId};
+use remat_ir::{Part, Placement, ResultSpec, TensorId};
 use remat_operators::Combine;
 
 use crate::FissionError;
@@ -70,38 +70,14 @@ impl Writer<'_> {
         let name = self.names.tensor(format!("{}_before{tile}", tensor.name));
         let names = [self.names.op(name.clone()), name];
         let part = summed.over.clone();
-        let made = self.combine(result, summed, names, part)?;
+        let Some(spec) = summed.put_together(names, tensor.ty.clone(), part) else {
+            return Ok(());
+        };
+        let made = self.transfer.add(self.at, spec)?;
         if let Some(found) = self.sums.get_mut(&result) {
-            found.parts = made.into_iter().collect();
+            found.parts = made.into_iter().flatten().collect();
             found.counts = vec![count];
         }
         Ok(())
-    }
-
-    /// The op that puts sums over tiles together, by the names of the op and its result.
-    pub(crate) fn combine(
-        &mut self,
-        result: TensorId,
-        summed: Summed,
-        [op, name]: [String; 2],
-        part: Option<Part>,
-    ) -> Result<Option<TensorId>, FissionError> {
-        let Some((domain, op_type)) = summed.combine.operator() else {
-            return Ok(None);
-        };
-        let mut spec = OpSpec::new(op, op_type);
-        spec.domain = domain.to_owned();
-        spec.inputs = summed.parts.into_iter().map(Some).collect();
-        if matches!(summed.combine, Combine::Mean | Combine::Moments) {
-            spec.attributes
-                .insert("counts".to_owned(), Attribute::Ints(summed.counts));
-        }
-        spec.results = vec![Some(ResultSpec {
-            name,
-            ty: self.transfer.graph.tensors[result].ty.clone(),
-            placement: Placement::New,
-        })];
-        spec.parts = vec![part];
-        Ok(self.transfer.add(self.at, spec)?.into_iter().flatten().next())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use remat_ir::{Attribute, ElementType, Graph, Op, OpId, Part, TensorId};
+use remat_ir::{Attribute, ElementType, Graph, Op, OpId, OpSpec, Part, Placement, ResultSpec, TensorId, ValueType};
 use remat_operators::{Combine, Split, operator};
 use remat_plan::Axis;
 
@@ -132,4 +132,25 @@ pub(crate) struct Summed {
     pub(crate) counts: Vec<i64>,
     /// What all of them are of.
     pub(crate) over: Option<Part>,
+}
+
+impl Summed {
+    /// The op that puts them together, by the names of the op and of its result.
+    pub(crate) fn put_together(self, [op, name]: [String; 2], ty: ValueType, part: Option<Part>) -> Option<OpSpec> {
+        let (domain, op_type) = self.combine.operator()?;
+        let mut spec = OpSpec::new(op, op_type);
+        spec.domain = domain.to_owned();
+        spec.inputs = self.parts.into_iter().map(Some).collect();
+        if matches!(self.combine, Combine::Mean | Combine::Moments) {
+            spec.attributes
+                .insert("counts".to_owned(), Attribute::Ints(self.counts));
+        }
+        spec.results = vec![Some(ResultSpec {
+            name,
+            ty,
+            placement: Placement::New,
+        })];
+        spec.parts = vec![part];
+        Some(spec)
+    }
 }
