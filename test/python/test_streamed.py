@@ -95,13 +95,15 @@ def test_the_report_says_how_far_outputs_are_apart(remat_opt, tmp_path):
     model, _ = network(tmp_path / "model.onnx", 2, 1e-5)
     said = remat_opt(model, "-o", tmp_path / "out.onnx", "--fission", "close", "-b", "min", *FAST)
     report = json.loads(said.stdout)
-    furthest = report["measured"].get("furthest")
+    closeness = report["measured"]["closeness"]
+    assert [one["kind"] for one in closeness["inputs"]] == ["ordinary", "large-offset", "constant", "denormal"]
+    assert not any(output["fault"] for output in closeness["outputs"])
+    said = next(entry["lines"] for entry in report["summary"] if entry["name"] == "Outputs")
     if report["outputs"] == "close":
-        assert 0 < furthest["largest"] < furthest["limit"] < 0.01
-        said = next(entry["lines"] for entry in report["summary"] if entry["name"] == "Outputs")
+        assert 0 < report["relative_difference"] < closeness["limit"]
         assert said[0].startswith("close: largest difference ")
     else:
-        assert furthest is None
+        assert said[0] == "bit-identical, with one thread"
 
 
 def pooled(path, pool, out, **attributes):

@@ -1,7 +1,7 @@
 //! What was measured of a file beside the original model, and how far that may lie above what was predicted.
 
 use remat_onnxruntime_predict::Prediction;
-use remat_onnxruntime_run::{Distance, SizesCompared};
+use remat_onnxruntime_run::{Closeness, SizesCompared};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,8 +21,28 @@ pub enum Outputs {
     /// Bit by bit the same.
     #[default]
     Identical,
-    /// Sums may be rounded otherwise: how far the outputs are apart was measured, or is not known yet.
-    MayRoundOtherwise,
+    /// Close to each other: sums may be rounded in another order.
+    Close {
+        /// Whether the model computes in 16 bits somewhere.
+        half: bool,
+    },
+}
+
+/// The largest relative difference of outputs that may be rounded otherwise. Sums of single precision in another order differ by some 1e-7, which
+/// networks amplify to 1e-6 up to 1e-4; a tile that is off by one row, or a sum over other elements, makes 1e-2 and more.
+const CLOSE: f64 = 1e-3;
+/// The same in 16 bits, where a number is rounded by up to 5e-4 (`float16`) or 4e-3 (`bfloat16`).
+const CLOSE_HALF: f64 = 2e-2;
+
+impl Outputs {
+    /// The largest relative difference; `None` where none is allowed.
+    pub(crate) fn limit(self) -> Option<f64> {
+        match self {
+            Self::Identical => None,
+            Self::Close { half: false } => Some(CLOSE),
+            Self::Close { half: true } => Some(CLOSE_HALF),
+        }
+    }
 }
 
 /// The original and what was written, measured under every optimization and the default order.
@@ -49,23 +69,13 @@ pub struct Check {
     /// How the outputs compare.
     #[serde(skip)]
     pub outputs: Outputs,
-    /// The output that is furthest from that of the original; absent where all bits are the same.
+    /// How far outputs lie apart on inputs of several kinds; absent where they must be bit by bit the same.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub furthest: Option<Furthest>,
+    pub closeness: Option<Closeness>,
     /// What came of runs at other sizes of the dimensions that the file leaves free; absent where there are none.
     pub sizes: Option<SizesCompared>,
     /// Why peaks are missing, where they are.
     pub unmeasured: Option<String>,
-}
-
-/// An output, and how far it is from that of the original.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-pub struct Furthest {
-    /// Its name.
-    pub output: String,
-    /// How far it is.
-    #[serde(flatten)]
-    pub distance: Distance,
 }
 
 /// The largest measured peak that does not exceed a prediction.

@@ -61,7 +61,7 @@ impl Measures for Scripted {
             allocation_ns_per_mib: 1,
             seeds: 1,
             outputs,
-            furthest: None,
+            closeness: None,
             sizes: None,
             unmeasured: None,
         };

@@ -8,7 +8,7 @@ use remat_files::shown;
 use remat_onnx::OnnxError;
 use remat_onnxruntime_observe::{ArenaPlanError, ProcessWithin};
 use remat_onnxruntime_predict::PredictError;
-use remat_onnxruntime_run::{RuntimeError, SizeOutcome, dims_text};
+use remat_onnxruntime_run::{CloseFault, RuntimeError, SizeOutcome, dims_text};
 use thiserror::Error;
 
 use crate::peaks::HigherPeak;
@@ -185,6 +185,16 @@ fn form_text(form: Option<&str>) -> String {
     form.map_or_else(String::new, |form| format!(", {form}"))
 }
 
+fn apart_text(fault: &CloseFault, difference: &f64) -> String {
+    match fault {
+        CloseFault::Form => "has another type or shape".to_owned(),
+        CloseFault::NotFinite => "is NaN or infinite where that of the original is not".to_owned(),
+        CloseFault::Apart => {
+            format!("differs by {difference:.1e} of its largest magnitude, more than rounding explains")
+        }
+    }
+}
+
 /// What is wrong with the file of a strategy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -203,17 +213,15 @@ pub enum Rejection {
         /// Seed of the inputs.
         seed: u64,
     },
-    /// An output is further from that of the original model than sums in another order explain.
-    #[error(
-        "output `{output}` is too far from that of the original: {share:.0e} of its largest element, on inputs of seed {seed}"
-    )]
-    OutputFar {
+    /// An output differs from that of the original model by more than rounding explains.
+    #[error("output `{output}` {}", apart_text(.fault, .difference))]
+    OutputApart {
         /// The output.
         output: String,
-        /// Seed of the inputs.
-        seed: u64,
-        /// The largest difference, as a share of the largest element.
-        share: f64,
+        /// What is wrong with it.
+        fault: CloseFault,
+        /// The relative difference.
+        difference: f64,
     },
     /// The file is not as the original model at another size of a dimension that is not fixed.
     #[error("with {} it {outcome}, and the original model runs", dims_text(.dims))]

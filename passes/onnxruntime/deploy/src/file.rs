@@ -91,7 +91,7 @@ impl Task<'_, '_> {
                 false => Shapes::Static,
             },
             reserve: 0,
-            plain_images: outputs(&opened.model) == Outputs::MayRoundOtherwise,
+            plain_images: outputs(&opened.model) != Outputs::Identical,
             waits_for_pages: false,
         };
         let first = self.write(&graph, recipe.rewrites.then_some(&options), effort, self.has_other)?;

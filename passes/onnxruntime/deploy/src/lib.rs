@@ -58,7 +58,7 @@ mod tiles;
 mod transfers;
 
 pub use arena_off::ArenaOff;
-pub use check::{Check, Furthest, Outputs};
+pub use check::{Check, Outputs};
 pub use clock::LeftOut;
 pub use deploy::deploy;
 pub use deployment::{Deployment, LowerLevelResult};

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use remat::{BaselineOf, BaselinePeak};
 use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::{
-    ChildLimits, CompareSizes, Host, MeasureOptions, Measurement, OutputDifference, PairOptions, Runner, RuntimeError,
-    SIZES_AS_RUNS, SessionSettings, TimeComparison, compare_bits, compare_sizes, compare_time, measure,
+    ChildLimits, CloseOptions, Closeness, CompareSizes, Host, MeasureOptions, Measurement, PairOptions, Runner,
+    RuntimeError, SIZES_AS_RUNS, SessionSettings, TimeComparison, compare_close, compare_sizes, compare_time, measure,
 };
 use remat_solve::Activity;
 
-use crate::check::{Check, Furthest, Outputs};
+use crate::check::{Check, Outputs};
 use crate::clock::{Clock, LeftOut, Work};
 use crate::error::Rejection;
 use crate::peaks::{Growth, Measured};
@@ -24,6 +24,9 @@ const SEEDS: [u64; 2] = [0, 1];
 
 /// Threads with which bits are compared again where kernels may divide sums otherwise: those of small machines, and an odd share.
 const MANY_THREADS: [usize; 2] = [4, 14];
+
+/// How often the process that compares outputs on inputs of several kinds takes what one takes that measures a model, about.
+const CLOSE_AS_RUNS: u32 = 4;
 
 /// How often the two models run in turns at most, for the comparison of their times.
 const PAIRS: u32 = 5;
@@ -218,49 +221,6 @@ impl<'b, 'a> Original<'b, 'a> {
         })
     }
 
-    /// How far outputs are apart, where sums may be rounded otherwise; an output that is too far.
-    fn distances(&self, written: &Path, after: &Measurement, check: &mut Check) -> Result<Differs, RuntimeError> {
-        let bench = self.bench;
-        if self.exact.first_difference(after).is_none() {
-            check.outputs = Outputs::Identical;
-            return Ok(None);
-        }
-        let seeds = after
-            .outputs
-            .iter()
-            .zip(&self.exact.outputs)
-            .map(|(seeded, _)| seeded.seed);
-        for seed in seeds {
-            let runner = bench.runner(self.took * 2);
-            let work = || compare_bits(&runner, (bench.request.input, written), &bench.exact(), seed);
-            for found in bench
-                .clock
-                .during(Activity::Measure, "how far outputs are apart", work)?
-            {
-                let OutputDifference { name, distance, .. } = found;
-                let Some(distance) = distance else {
-                    return Ok(Some(Rejection::OutputDiffers { output: name, seed }));
-                };
-                if distance.is_far() {
-                    let share = distance.largest;
-                    return Ok(Some(Rejection::OutputFar {
-                        output: name,
-                        seed,
-                        share,
-                    }));
-                }
-                if check
-                    .furthest
-                    .as_ref()
-                    .is_none_or(|known| known.distance.largest < distance.largest)
-                {
-                    check.furthest = Some(Furthest { output: name, distance });
-                }
-            }
-        }
-        Ok(None)
-    }
-
     /// Memory where nothing is set.
     fn arena(&self, written: &Path, check: &mut Check) -> Result<Differs, RuntimeError> {
         let (bench, clock) = (self.bench, self.bench.clock);
@@ -324,13 +284,26 @@ impl<'b, 'a> Original<'b, 'a> {
         let found = bench
             .clock
             .during(Activity::Measure, "other sizes of free dimensions", work)?;
-        let other = found.first_difference(check.outputs == Outputs::MayRoundOtherwise);
+        let other = found.first_difference(check.outputs != Outputs::Identical);
         let differs = other.map(|other| Rejection::OtherAtSize {
             dims: other.dims.clone(),
             outcome: other.outcome.clone(),
         });
         check.sizes = Some(found);
         Ok(differs)
+    }
+
+    /// How far the outputs of both models lie apart, on inputs of several kinds. That a file is close to the original is said of none that did not
+    /// run beside it: the first inputs are never left out.
+    fn closeness(&self, written: &Path, limit: f64) -> Result<Closeness, RuntimeError> {
+        let bench = self.bench;
+        let options = CloseOptions {
+            seeds: SEEDS.to_vec(),
+            limit,
+            time: bench.further_runs(),
+        };
+        let runner = bench.runner(self.took * CLOSE_AS_RUNS);
+        compare_close(&runner, (bench.request.input, written), &bench.exact(), &options)
     }
 
     /// Times, where nothing is set and with the arena off.
@@ -389,7 +362,11 @@ impl Measures for Original<'_, '_> {
     fn first(&self, written: &Path, outputs: Outputs) -> Result<(Check, Differs), RuntimeError> {
         let bench = self.bench;
         let after = run(&bench.runner(self.took), written, &bench.exact(), bench.further_runs())?;
-        let differs = difference(outputs, &self.exact, &after);
+        let closeness = match outputs.limit() {
+            Some(limit) => Some(self.closeness(written, limit)?),
+            None => None,
+        };
+        let differs = difference(outputs, &self.exact, &after).or_else(|| apart(closeness.as_ref()?));
         let mut check = Check {
             before: Measured::of_exact(&self.exact),
             after: Measured::of_exact(&after),
@@ -400,7 +377,7 @@ impl Measures for Original<'_, '_> {
             allocation_ns_per_mib: self.exact.fresh_ns_per_mib.min(after.fresh_ns_per_mib),
             seeds: after.outputs.len().min(self.exact.outputs.len()),
             outputs,
-            furthest: None,
+            closeness,
             sizes: None,
             unmeasured: after.peaks.clone().err(),
         };
@@ -408,10 +385,6 @@ impl Measures for Original<'_, '_> {
             check.after = Measured::default();
             check.unmeasured = Some("the priority-based order can only be set from Python".to_owned());
         }
-        let differs = match differs {
-            None if outputs == Outputs::MayRoundOtherwise => self.distances(written, &after, &mut check)?,
-            differs => differs,
-        };
         Ok((check, differs))
     }
 
@@ -444,6 +417,16 @@ fn known_or(
         Some(known) => Ok(known),
         None => measure().map(|measured| known.get_or_init(|| measured)),
     }
+}
+
+/// The first output that is too far from that of the original.
+fn apart(closeness: &Closeness) -> Differs {
+    let (output, fault) = closeness.fault()?;
+    Some(Rejection::OutputApart {
+        output: output.name.clone(),
+        fault,
+        difference: output.relative_difference,
+    })
 }
 
 /// The first output with other bits, where they must be the same.

@@ -36,7 +36,11 @@ pub(crate) struct Trouble<'t> {
 impl Trouble<'_> {
     /// Whether the runtime made something else of the file than of the model.
     fn differs_at_once(&self) -> bool {
-        matches!(self.reason, Rejection::OutputDiffers { .. }) && !self.ran
+        let is_other = matches!(
+            self.reason,
+            Rejection::OutputDiffers { .. } | Rejection::OutputApart { .. }
+        );
+        is_other && !self.ran
     }
 
     /// Whether it takes more than the original model where the arena is on.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use remat::fission::Exactness;
 use remat::{BaselinePeak, FissionRequest, LoadOptions, Model, SolveRequest};
 use remat_cost::ProfileFile;
-use remat_ir::{Graph, Op, StorageClass, TensorId};
+use remat_ir::{ElementType, ElementType, Graph, Op, StorageClass, TensorId};
 use remat_onnx::OnnxModel;
 use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::OptimizationLevel;
@@ -193,9 +193,17 @@ impl DeployRequest<'_> {
 /// copied from and to.
 pub(crate) fn outputs(model: &Model) -> Outputs {
     match model.tiling() {
-        Some(tiling) if tiling.close => Outputs::MayRoundOtherwise,
+        Some(tiling) if tiling.close => Outputs::Close {
+            half: model.graph().is_some_and(has_half),
+        },
         _ => Outputs::Identical,
     }
+}
+
+/// Whether a tensor has elements of 16 bits that are floating-point numbers.
+fn has_half(graph: &Graph) -> bool {
+    let mut elements = graph.tensors.iter().filter_map(|tensor| tensor.ty.element());
+    elements.any(|element| matches!(element, ElementType::Float16 | ElementType::Bfloat16))
 }
 
 /// Whether an addition reads what a convolution of constant weights makes.

@@ -4,6 +4,7 @@ use std::io::{BufRead, Write};
 
 use serde::Serialize;
 
+use crate::closeness::compare_close_here;
 use crate::compare::{compare_bits_here, compare_time_here};
 use crate::ledger::{Taken, measure_process_here};
 use crate::measure::measure_here;
@@ -34,6 +35,9 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> std::io::Result
         }
         Task::CompareBits { base, other, seed } => {
             json(&runtime.and_then(|r| compare_bits_here(&r, base, other, settings, *seed)))
+        }
+        Task::CompareClose { base, other, options } => {
+            json(&runtime.and_then(|r| compare_close_here(&r, (base, other), settings, options)))
         }
         Task::CompareSizes { base, other, options } => {
             json(&runtime.and_then(|r| compare_sizes_here(&r, (base, other), settings, options)))

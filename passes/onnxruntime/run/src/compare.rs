@@ -6,7 +6,6 @@ use std::time::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::distance::Distance;
 use crate::runner::{Runner, Task};
 use crate::session::{Feed, Loaded};
 use crate::time::{Rest, median, nanoseconds};
@@ -124,9 +123,6 @@ pub struct OutputDifference {
     pub elements: u64,
     /// What else differs: type, shape or presence.
     pub form: Option<String>,
-    /// How far floating-point numbers are apart; absent for all others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub distance: Option<Distance>,
 }
 
 /// Runs two models on the same seeded inputs in one process, and counts in which elements their outputs differ. Outputs that agree
@@ -190,7 +186,6 @@ fn difference(before: &Output, after: &Output) -> OutputDifference {
         name: before.name.clone(),
         differing: pairs.filter(|(a, b)| a != b).count() as u64,
         elements: before.bytes.len().div_ceil(width) as u64,
-        distance: Distance::between(before, after).filter(|_| form.is_none()),
         form,
     }
 }
@@ -201,6 +196,5 @@ fn absent(output: &Output, why: &str) -> OutputDifference {
         differing: 0,
         elements: (output.bytes.len() / output.element_bytes()) as u64,
         form: Some(why.to_owned()),
-        distance: None,
     }
 }

@@ -7,11 +7,31 @@ use ort::memory::Allocator;
 use ort::value::{DynTensor, TensorElementType, ValueType};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Inputs of exported models that index tables of fewer than four rows, by their name: exclusive ends of their values.
 /// BERT and what follows it have two segments (`type_vocab_size`).
 const INDICES: [(&str, u64); 1] = [("token_type_ids", 2)];
+
+/// What the numbers are like that floating-point inputs hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InputKind {
+    /// About normally distributed, as everywhere else.
+    Ordinary,
+    /// The same, far from zero: by 10,000, in 16 bits by 100.
+    LargeOffset,
+    /// One number everywhere in an input.
+    Constant,
+    /// Below the least normal number.
+    Denormal,
+}
+
+impl InputKind {
+    /// All of them; only the first makes sense for inputs that are no floating-point numbers.
+    pub const ALL: [Self; 4] = [Self::Ordinary, Self::LargeOffset, Self::Constant, Self::Denormal];
+}
 
 /// A value that is given for an input.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -126,6 +146,77 @@ pub(crate) fn seeded(name: &str, ty: &ValueType, dims: &BTreeMap<String, u64>, s
         other => return Err(format!("element type {other} is not supported as an input")),
     }
     Ok(tensor)
+}
+
+/// Makes the floating-point numbers of inputs those of a kind; whether there are any.
+pub(crate) fn changed(feed: &mut [(String, DynTensor)], kind: InputKind) -> bool {
+    use TensorElementType as T;
+    let mut is_any = false;
+    for (_, tensor) in feed {
+        let element = *tensor.data_type();
+        let is_short = matches!(element, T::Float16 | T::Bfloat16);
+        let offset = if is_short { 1e2 } else { 1e4 };
+        let least = match element {
+            T::Float64 => 1e-310,
+            T::Float16 => 1e-6,
+            _ => 1e-40,
+        };
+        let mut first = None;
+        is_any |= each_number(tensor, |number| match kind {
+            InputKind::Ordinary => number,
+            InputKind::LargeOffset => number + offset,
+            InputKind::Constant => *first.get_or_insert(number),
+            InputKind::Denormal => number * least,
+        });
+    }
+    is_any
+}
+
+/// Flips the last bit of about every other floating-point number of inputs.
+pub(crate) fn nudge(feed: &mut [(String, DynTensor)]) {
+    let mut random = SplitMix64::seed_from_u64(0);
+    for (_, tensor) in feed {
+        let width = match tensor.data_type() {
+            TensorElementType::Float64 => 8,
+            TensorElementType::Float32 => 4,
+            TensorElementType::Float16 | TensorElementType::Bfloat16 => 2,
+            _ => continue,
+        };
+        let numbers = crate::output::bytes_mut(tensor).into_iter();
+        numbers
+            .flat_map(|bytes| bytes.chunks_exact_mut(width))
+            .for_each(|number| {
+                number[0] ^= (random.next_u64() >> 63) as u8;
+            });
+    }
+}
+
+/// Changes every floating-point number of a tensor; whether it has any.
+fn each_number(tensor: &mut DynTensor, mut change: impl FnMut(f64) -> f64) -> bool {
+    let element = *tensor.data_type();
+    let Some(bytes) = crate::output::bytes_mut(tensor) else {
+        return false;
+    };
+    match element {
+        TensorElementType::Float32 => {
+            let numbers = bytes.as_chunks_mut().0.iter_mut();
+            numbers.for_each(|b| *b = (change(f32::from_le_bytes(*b).into()) as f32).to_le_bytes());
+        }
+        TensorElementType::Float64 => {
+            let numbers = bytes.as_chunks_mut().0.iter_mut();
+            numbers.for_each(|b| *b = change(f64::from_le_bytes(*b)).to_le_bytes());
+        }
+        TensorElementType::Float16 => {
+            let numbers = bytes.as_chunks_mut().0.iter_mut();
+            numbers.for_each(|b| *b = half::f16::from_f64(change(half::f16::from_le_bytes(*b).into())).to_le_bytes());
+        }
+        TensorElementType::Bfloat16 => {
+            let numbers = bytes.as_chunks_mut().0.iter_mut();
+            numbers.for_each(|b| *b = half::bf16::from_f64(change(half::bf16::from_le_bytes(*b).into())).to_le_bytes());
+        }
+        _ => return false,
+    }
+    !bytes.is_empty()
 }
 
 /// What the dimensions of an input are called that the model leaves open.

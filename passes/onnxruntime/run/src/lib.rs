@@ -9,6 +9,7 @@
 //! | what does a run take: memory, time, bits? | [`measure()`], in a process of its own |
 //! | is one model slower than another? | [`compare_time`] runs them in turns |
 //! | where do two models differ? | [`compare_bits`]; all of this at once: [`compare_models`] |
+//! | how far, where they may round otherwise? | [`compare_close`] |
 //! | what does each node take? | [`profile()`] |
 //! | what does it allocate, in which order? | [`record()`] |
 //! | what does a process take that loads a model and runs it? | [`measure_process`] |
@@ -18,8 +19,8 @@
 
 mod arena;
 mod child;
+mod closeness;
 mod compare;
-mod distance;
 mod error;
 mod events;
 mod host;
@@ -46,12 +47,12 @@ mod version;
 mod walk;
 
 pub use child::serve;
+pub use closeness::{CloseFault, Closeness, InputCloseness, OutputCloseness, compare_close};
 pub use compare::{OutputDifference, TimeComparison, compare_bits, compare_time};
-pub use distance::Distance;
 pub use error::RuntimeError;
 pub use events::{ProfiledNode, ProfiledOutput};
 pub use host::Host;
-pub use inputs::InputTensor;
+pub use inputs::{InputKind, InputTensor};
 pub use ledger::{ProcessMeasured, measure_process};
 pub use measure::{Measurement, OutputDigest, Peaks, SeededOutputs, measure};
 pub use meter::LIBRARY as HEAP_METER;
@@ -67,7 +68,7 @@ pub use runner::Runner;
 pub use second_memory::needs_arena_library;
 pub use session::{Runtime, SHARED_ARENA, run_seeded};
 pub use settings::{
-    CompareSizes, LedgerOptions, MeasureOptions, OptimizationLevel, PairOptions, Provider, RecordOptions,
+    CloseOptions, CompareSizes, LedgerOptions, MeasureOptions, OptimizationLevel, PairOptions, Provider, RecordOptions,
     SessionSettings, Sizes,
 };
 pub use shared_arena::{ExtendStrategy, SharedArena};

@@ -144,7 +144,7 @@ impl Output {
     }
 
     /// The type of all elements, of those of a sequence if its tensors agree.
-    fn plain_element(&self) -> Option<&str> {
+    pub(crate) fn plain_element(&self) -> Option<&str> {
         let mut elements = self.element.trim_start_matches("sequence of").split_whitespace();
         let first = elements.next()?;
         elements.all(|element| element == first).then_some(first)

@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::inputs::StoredTensor;
 use crate::process::{self, ChildCommand, ChildLimits, Ended};
-use crate::{CompareSizes, LedgerOptions, MeasureOptions, PairOptions, RecordOptions, RuntimeError, SessionSettings};
+use crate::{
+    CloseOptions, CompareSizes, LedgerOptions, MeasureOptions, PairOptions, RecordOptions, RuntimeError,
+    SessionSettings,
+};
 
 /// What every answer starts with; other lines on the child's standard output are somebody else's words.
 pub(crate) const ANSWER: &str = "remat-answer ";
@@ -56,6 +59,11 @@ pub(crate) enum Task {
         other: PathBuf,
         seed: u64,
     },
+    CompareClose {
+        base: PathBuf,
+        other: PathBuf,
+        options: CloseOptions,
+    },
     CompareSizes {
         base: PathBuf,
         other: PathBuf,
@@ -95,9 +103,10 @@ impl Task {
             | Self::Ledger { model, .. }
             | Self::Profile { model, .. }
             | Self::Record { model, .. } => Some(model),
-            Self::CompareTime { other, .. } | Self::CompareBits { other, .. } | Self::CompareSizes { other, .. } => {
-                Some(other)
-            }
+            Self::CompareTime { other, .. }
+            | Self::CompareBits { other, .. }
+            | Self::CompareClose { other, .. }
+            | Self::CompareSizes { other, .. } => Some(other),
             Self::Version => None,
         }
     }

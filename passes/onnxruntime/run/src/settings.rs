@@ -151,6 +151,17 @@ pub struct PairOptions {
     pub time: Option<Duration>,
 }
 
+/// How two models are compared that may round otherwise.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CloseOptions {
+    /// Seeds of ordinary inputs; inputs of other kinds are made of those of the first one.
+    pub seeds: Vec<u64>,
+    /// The largest relative difference that is no fault.
+    pub limit: f64,
+    /// Time for all inputs after the first, if it is limited.
+    pub time: Option<Duration>,
+}
+
 /// At which shapes runs are recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RecordOptions {

@@ -68,7 +68,8 @@ def optimize(
             order of the file.
         max_overhead: Time that may be added, as a share: `0.05`, `"5%"`.
         fission: Whether large ops may run tile by tile: `"exact"` with the same bits (the default for ONNX Runtime),
-            `"close"` with sums in another order, `"off"`.
+            `"close"` with sums in another order, `"off"`. With `"close"` the report says how far outputs lie apart
+            (`relative_difference`, for images `psnr_db`).
         exact_threads: The most threads within an op (`intra_op_num_threads`) with which `"exact"` keeps every bit: those
             of the largest machine that runs the model; 64 unless given, and fewer permit more tiles. On
             processors with two kinds of cores each thread counts as four.

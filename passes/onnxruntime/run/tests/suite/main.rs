@@ -13,6 +13,7 @@ mod fission;
 mod measure;
 mod monotone;
 mod profile;
+mod streamed;
 mod stress;
 
 use std::process::ExitCode;
@@ -125,6 +126,14 @@ fn main() -> ExitCode {
             Need::OnnxRuntime
         ),
         trial!(fission::tiled_models_pass_the_checker_of_onnx, Need::Python),
+        trial!(
+            streamed::two_passes_are_as_accurate_as_the_kernels_of_the_runtime,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            streamed::what_rounds_otherwise_is_close_and_what_computes_otherwise_is_apart,
+            Need::OnnxRuntime
+        ),
         trial!(
             measure::two_measurements_of_one_model_agree_in_memory_and_bits,
             Need::OnnxRuntime

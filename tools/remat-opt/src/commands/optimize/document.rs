@@ -7,6 +7,7 @@ use remat::plan::{Accounting, Certificate, Step, Tiling};
 use remat::{BaselineOf, Format, Model, Solution};
 use remat_files::document::to_json;
 use remat_onnxruntime_deploy::{Check, Missed, Outputs, ProcessWritten, SettingsTried};
+use remat_onnxruntime_run::Closeness;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -73,6 +74,14 @@ pub(crate) struct Report {
     pub(super) energy_pj: u64,
     /// How the outputs compare with those of the original.
     pub(super) outputs: OutputsCompared,
+    /// The largest difference between an element of an output and that of the original, as a share of the largest magnitude of the output, on
+    /// ordinary inputs; where outputs are `close`. `measured.closeness` has it by output and by the kind of inputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) relative_difference: Option<f64>,
+    /// The lowest ratio of the range of an image among the outputs to the mean square of its difference, in decibels; where outputs are `close` and
+    /// one is an image, which has four axes and up to four channels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) psnr_db: Option<f64>,
     /// Number of ops.
     pub(super) ops: usize,
     /// How many runs of ops the plan adds.
@@ -149,21 +158,21 @@ pub(super) enum DurationUnit {
 pub(super) enum OutputsCompared {
     /// Both ran, and every bit is the same.
     BitIdentical,
-    /// Sums are rounded otherwise: `furthest` says how far the outputs are apart.
+    /// Both ran, and sums are rounded otherwise: `relative_difference` says how far outputs lie apart.
     Close,
-    /// Sums may be rounded otherwise, and how far the outputs are apart was not measured.
-    RoundingMayDiffer,
     /// Nothing was run.
     NotCompared,
 }
 
 impl OutputsCompared {
     pub(super) fn of(check: Option<&Check>) -> Self {
-        match check.map(|check| (check.outputs, &check.furthest)) {
-            Some((Outputs::Identical, _)) => Self::BitIdentical,
-            Some((Outputs::MayRoundOtherwise, Some(_))) => Self::Close,
-            Some((Outputs::MayRoundOtherwise, None)) => Self::RoundingMayDiffer,
-            None => Self::NotCompared,
+        let Some(check) = check else {
+            return Self::NotCompared;
+        };
+        let is_identical = check.closeness.as_ref().is_some_and(Closeness::is_identical);
+        match check.outputs {
+            Outputs::Close { .. } if !is_identical => Self::Close,
+            Outputs::Close { .. } | Outputs::Identical => Self::BitIdentical,
         }
     }
 }
@@ -234,6 +243,8 @@ impl Report {
             baseline_energy_pj: problem.total_energy(),
             energy_pj: replay.energy,
             outputs: OutputsCompared::NotCompared,
+            relative_difference: None,
+            psnr_db: None,
             ops: problem.ops.len(),
             recomputes: solution.plan.recomputes(),
             tiling: model.tiling().cloned(),

@@ -2,6 +2,7 @@
 
 use remat::{Model, Solution};
 use remat_onnxruntime_deploy::{ArenaPlanned, Deployment, ProcessWritten, SettingsTried};
+use remat_onnxruntime_run::Closeness;
 
 use super::args::{OptimizeArgs, is_model};
 use super::document::{About, OutputsCompared, Report};
@@ -60,6 +61,9 @@ impl Report {
         let memory = Memory::of_file(before, found, session);
         let runtime = InRuntime::of(args, found, arena, settings);
         let plan = Self::new(about, (&found.model, &found.solution), memory);
+        let outputs = OutputsCompared::of(found.check.as_ref());
+        let closeness = found.check.as_ref().and_then(|check| check.closeness.as_ref());
+        let closeness = closeness.filter(|_| outputs == OutputsCompared::Close);
         let report = Self {
             // In which shapes it is missed is said of all of them.
             missed: found
@@ -67,7 +71,9 @@ impl Report {
                 .filter(|_| !(found.is_written && about.range.is_some_and(RangeRecord::judges_budget))),
             budget_bytes: found.budget.or(plan.budget_bytes),
             measured_overhead_percent: runtime.measured_overhead_percent(),
-            outputs: OutputsCompared::of(found.check.as_ref()),
+            relative_difference: closeness.map(Closeness::relative_difference),
+            psnr_db: closeness.and_then(Closeness::psnr_db),
+            outputs,
             is_written: found.is_written,
             output: plan
                 .output

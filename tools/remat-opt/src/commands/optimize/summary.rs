@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use remat_files::shown;
-use remat_onnxruntime_deploy::Furthest;
-use remat_onnxruntime_run::{Distance, SizesCompared, dims_text};
+use remat_onnxruntime_run::{Closeness, InputKind, SizesCompared, dims_text};
 
 use super::args::is_model;
 use super::document::{OutputsCompared, Report};
@@ -113,18 +112,17 @@ fn time(report: &Report) -> String {
 
 /// How the outputs compare, at which sizes.
 fn outputs(report: &Report) -> String {
-    let measured = report.in_runtime.as_ref().and_then(|runtime| runtime.measured.as_ref());
-    if let Some(furthest) = measured.and_then(|measured| measured.furthest.as_ref()) {
-        return close(furthest);
-    }
     let said = match report.outputs {
         OutputsCompared::BitIdentical => "bit-identical",
-        OutputsCompared::Close | OutputsCompared::RoundingMayDiffer => {
-            "not compared: sums may be rounded otherwise (`--fission close`)"
-        }
+        OutputsCompared::Close => return close(report),
         OutputsCompared::NotCompared if report.in_runtime.is_some() => "not compared: the models were not run",
         OutputsCompared::NotCompared => "not compared: nothing was run, the checker replayed the plan",
     };
+    let measured = report.in_runtime.as_ref().and_then(|runtime| runtime.measured.as_ref());
+    if measured.is_some_and(|measured| measured.closeness.is_some()) {
+        // That sums are split in the same way with more threads is not known.
+        return format!("{said}, with one thread");
+    }
     let sizes = measured.and_then(|measured| measured.sizes.as_ref());
     let others = sizes
         .and_then(others)
@@ -132,13 +130,28 @@ fn outputs(report: &Report) -> String {
     others.map_or_else(|| said.to_owned(), |others| format!("{said}, with {others}, too"))
 }
 
-/// How far outputs are apart.
-fn close(furthest: &Furthest) -> String {
-    let Distance { largest, psnr_db, .. } = furthest.distance;
-    let psnr = psnr_db.map_or_else(String::new, |psnr| format!(", PSNR {psnr:.0} dB"));
+/// How far outputs lie apart whose sums are rounded otherwise.
+fn close(report: &Report) -> String {
+    let largest = report.relative_difference.unwrap_or(0.0);
+    let psnr = report.psnr_db.map(|psnr| format!(", PSNR {psnr:.0} dB"));
+    let measured = report.in_runtime.as_ref().and_then(|runtime| runtime.measured.as_ref());
+    let closeness = measured.and_then(|measured| measured.closeness.as_ref());
+    let farthest = closeness
+        .and_then(Closeness::farthest)
+        .filter(|farthest| farthest.relative_difference > largest);
+    let farthest = farthest.map(|farthest| {
+        let inputs = match farthest.kind {
+            InputKind::Ordinary => "ordinary inputs",
+            InputKind::LargeOffset => "inputs far from zero",
+            InputKind::Constant => "constant inputs",
+            InputKind::Denormal => "denormal inputs",
+        };
+        format!(" ({:.0e} on {inputs})", farthest.relative_difference)
+    });
     format!(
-        "close: largest difference {largest:.0e} relative (`{}`){psnr}",
-        furthest.output
+        "close: largest difference {largest:.0e} relative{}{}",
+        farthest.unwrap_or_default(),
+        psnr.unwrap_or_default()
     )
 }
 
