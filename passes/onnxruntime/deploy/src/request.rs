@@ -7,7 +7,7 @@ use std::time::Duration;
 use remat::fission::Exactness;
 use remat::{BaselinePeak, FissionRequest, LoadOptions, Model, SolveRequest};
 use remat_cost::ProfileFile;
-use remat_ir::{ElementType, ElementType, Graph, Op, StorageClass, TensorId};
+use remat_ir::{ElementType, Graph, Op, StorageClass, TensorId};
 use remat_onnx::OnnxModel;
 use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::OptimizationLevel;

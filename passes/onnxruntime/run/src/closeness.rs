@@ -5,15 +5,13 @@
 //! inputs among them. So where a difference is above the limit, the first model runs on inputs whose last bits differ as well: what that changes
 //! is no fault of the second model.
 
-mod element;
-
 use std::path::Path;
 use std::time::Instant;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::element::{differing, numbers};
+use crate::compare::differing;
 use crate::inputs::{InputKind, changed, nudge};
 use crate::runner::{Runner, Task};
 use crate::session::Loaded;
@@ -311,6 +309,11 @@ fn relative(difference: f64, magnitude: f64) -> f64 {
         return 0.0;
     }
     (difference / magnitude).min(f64::MAX)
+}
+
+/// Elements that are floating-point numbers; none of other types.
+fn numbers(output: &Output) -> impl Iterator<Item = f64> + use<> {
+    output.numbers().unwrap_or_default().into_iter()
 }
 
 /// The largest magnitude of a finite element.

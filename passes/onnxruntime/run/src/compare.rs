@@ -180,14 +180,19 @@ fn difference(before: &Output, after: &Output) -> OutputDifference {
     } else {
         None
     };
-    let width = before.element_bytes();
-    let pairs = before.bytes.chunks(width).zip(after.bytes.chunks(width));
     OutputDifference {
         name: before.name.clone(),
-        differing: pairs.filter(|(a, b)| a != b).count() as u64,
-        elements: before.bytes.len().div_ceil(width) as u64,
+        differing: differing(before, after),
+        elements: before.bytes.len().div_ceil(before.element_bytes()) as u64,
         form,
     }
+}
+
+/// How many elements have other bits, of those that both have.
+pub(crate) fn differing(before: &Output, after: &Output) -> u64 {
+    let width = before.element_bytes();
+    let pairs = before.bytes.chunks(width).zip(after.bytes.chunks(width));
+    pairs.filter(|(before, after)| before != after).count() as u64
 }
 
 fn absent(output: &Output, why: &str) -> OutputDifference {

@@ -127,24 +127,13 @@ impl Output {
         })
     }
 
-    /// By how much its type rounds one.
-    pub(crate) fn rounding(&self) -> Option<f64> {
-        Some(match self.plain_element()? {
-            "f64" => f64::EPSILON,
-            "f32" => f64::from(f32::EPSILON),
-            "f16" => half::f16::EPSILON.to_f64(),
-            "bf16" => half::bf16::EPSILON.to_f64(),
-            _ => return None,
-        })
-    }
-
     /// Whether no element is NaN or infinite. Elements that are no floating-point numbers are finite.
     pub(crate) fn is_finite(&self) -> bool {
         are_finite(self.plain_element(), &self.bytes)
     }
 
     /// The type of all elements, of those of a sequence if its tensors agree.
-    pub(crate) fn plain_element(&self) -> Option<&str> {
+    fn plain_element(&self) -> Option<&str> {
         let mut elements = self.element.trim_start_matches("sequence of").split_whitespace();
         let first = elements.next()?;
         elements.all(|element| element == first).then_some(first)
