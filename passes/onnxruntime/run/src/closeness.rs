@@ -1,9 +1,9 @@
 //! Two models that may round otherwise: how far their outputs lie apart, on inputs of several kinds.
 //!
 //! A difference is measured against the largest magnitude of the output, on the same inputs or on ordinary ones, whichever is larger: where all of
-//! an output cancels, what is left are roundings of the first model, too. Inputs of some kinds make a model amplify every rounding, that of its
-//! inputs among them. So where a difference is above the limit, the first model runs on inputs whose last bits differ as well: what that changes
-//! is no fault of the second model.
+//! an output cancels, what is left are roundings of the first model, too. Inputs of some kinds make a model amplify every rounding, as a normalization
+//! of what is constant does. So where a difference is above the limit, the first model runs on inputs that differ by the rounding of ordinary ones as
+//! well: what that changes is no fault of the second model, the first one is ill-conditioned there.
 
 use std::path::Path;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::differing;
-use crate::inputs::{InputKind, changed, nudge};
+use crate::inputs::{InputKind, changed, magnitudes, nudge};
 use crate::runner::{Runner, Task};
 use crate::session::Loaded;
 use crate::time::{Rest, nanoseconds};
@@ -43,6 +43,8 @@ pub struct InputCloseness {
     pub kind: InputKind,
     /// The largest relative difference of all outputs.
     pub relative_difference: f64,
+    /// Whether that is above the limit, and the first model changes as much if its inputs do by the rounding of ordinary ones.
+    pub ill_conditioned: bool,
 }
 
 /// How far an output lies apart from that of another model: the largest difference on any inputs.
@@ -176,18 +178,19 @@ pub(crate) fn compare_close_here(
     })
 }
 
-/// By how much the outputs of a model change if last bits of these inputs do, each relative to the magnitude given.
+/// By how much the outputs of a model change if these inputs do by the rounding of ordinary ones, each relative to the magnitude given.
 fn sensitivity(
     model: &mut Loaded,
     (seed, kind): (u64, InputKind),
     before: &[Output],
-    magnitudes: &[f64],
+    of_outputs: &[f64],
 ) -> Result<Vec<f64>, RuntimeError> {
     let mut nearby = model.seeded(seed)?;
+    let ordinary = magnitudes(&mut nearby);
     changed(&mut nearby, kind);
-    nudge(&mut nearby);
+    nudge(&mut nearby, &ordinary);
     let after = model.bits(&nearby)?;
-    let pairs = before.iter().zip(&after).zip(magnitudes);
+    let pairs = before.iter().zip(&after).zip(of_outputs);
     Ok(pairs
         .map(|((before, after), &magnitude)| relative(largest_difference(before, after).unwrap_or(0.0), magnitude))
         .collect())
@@ -232,10 +235,12 @@ impl Found {
             .enumerate()
             .map(|(place, output)| closeness(kind, output, after.get(place), magnitudes[place], limit))
             .collect();
+        let mut ill_conditioned = false;
         if run.iter().any(|output| output.fault == Some(CloseFault::Apart)) {
             let allowed = sensitivity(&magnitudes)?;
             for (output, allowed) in run.iter_mut().zip(allowed) {
                 let is_explained = output.relative_difference <= NUDGES * allowed;
+                ill_conditioned |= is_explained && output.fault == Some(CloseFault::Apart);
                 output.fault = output
                     .fault
                     .filter(|&fault| fault != CloseFault::Apart || !is_explained);
@@ -244,10 +249,14 @@ impl Found {
         let all = run.iter().map(|output| output.relative_difference);
         let relative_difference = all.fold(0.0, f64::max);
         match self.inputs.iter_mut().find(|inputs| inputs.kind == kind) {
-            Some(known) => known.relative_difference = known.relative_difference.max(relative_difference),
+            Some(known) => {
+                known.relative_difference = known.relative_difference.max(relative_difference);
+                known.ill_conditioned |= ill_conditioned;
+            }
             None => self.inputs.push(InputCloseness {
                 kind,
                 relative_difference,
+                ill_conditioned,
             }),
         }
         if self.outputs.is_empty() {

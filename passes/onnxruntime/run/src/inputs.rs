@@ -172,22 +172,39 @@ pub(crate) fn changed(feed: &mut [(String, DynTensor)], kind: InputKind) -> bool
     is_any
 }
 
-/// Flips the last bit of about every other floating-point number of inputs.
-pub(crate) fn nudge(feed: &mut [(String, DynTensor)]) {
+/// The largest magnitude of the floating-point numbers of each input; 0 where it has none.
+pub(crate) fn magnitudes(feed: &mut [(String, DynTensor)]) -> Vec<f64> {
+    let largest = |(_, tensor): &mut (String, DynTensor)| {
+        let mut most = 0.0_f64;
+        each_number(tensor, |number| {
+            most = most.max(number.abs());
+            number
+        });
+        most
+    };
+    feed.iter_mut().map(largest).collect()
+}
+
+/// Adds to each floating-point number of inputs, or takes from it, what its type rounds a number by: the number, or one of the magnitude given for
+/// the input where that is larger.
+pub(crate) fn nudge(feed: &mut [(String, DynTensor)], magnitudes: &[f64]) {
+    use TensorElementType as T;
     let mut random = SplitMix64::seed_from_u64(0);
-    for (_, tensor) in feed {
-        let width = match tensor.data_type() {
-            TensorElementType::Float64 => 8,
-            TensorElementType::Float32 => 4,
-            TensorElementType::Float16 | TensorElementType::Bfloat16 => 2,
-            _ => continue,
+    for ((_, tensor), &magnitude) in feed.iter_mut().zip(magnitudes) {
+        let rounding = match tensor.data_type() {
+            T::Float64 => f64::EPSILON,
+            T::Float16 => half::f16::EPSILON.to_f64(),
+            T::Bfloat16 => half::bf16::EPSILON.to_f64(),
+            _ => f32::EPSILON.into(),
         };
-        let numbers = crate::output::bytes_mut(tensor).into_iter();
-        numbers
-            .flat_map(|bytes| bytes.chunks_exact_mut(width))
-            .for_each(|number| {
-                number[0] ^= (random.next_u64() >> 63) as u8;
-            });
+        each_number(tensor, |number| {
+            let step = rounding * number.abs().max(magnitude);
+            if random.next_u64() >> 63 == 0 {
+                number + step
+            } else {
+                number - step
+            }
+        });
     }
 }
 

@@ -146,7 +146,11 @@ fn close(report: &Report) -> String {
             InputKind::Constant => "constant inputs",
             InputKind::Denormal => "denormal inputs",
         };
-        format!(" ({:.0e} on {inputs})", farthest.relative_difference)
+        let share = farthest.relative_difference;
+        match farthest.ill_conditioned {
+            true => format!(" ({share:.0e} on {inputs}, where the original is ill-conditioned)"),
+            false => format!(" ({share:.0e} on {inputs})"),
+        }
     });
     format!(
         "close: largest difference {largest:.0e} relative{}{}",
