@@ -214,7 +214,7 @@ fn sum(random: &mut Random, text: &mut Text, of: &str, dims: &[u64], axis: usize
         &format!("%t : {}", f32s(&kept)),
         &format!("{op}(%{of}{operands}){attributes}"),
     );
-    put_together(random, text, &f32s(&kept), of, parts, combine, &axes, |at| {
+    put_together(random, text, &f32s(&kept), (of, parts), combine, &axes, |at| {
         format!("{op}(%y{at}{operands}){attributes} source {source}")
     });
 }
@@ -224,8 +224,7 @@ fn put_together(
     random: &mut Random,
     text: &mut Text,
     ty: &str,
-    of: &str,
-    parts: &[Vec<Rows>],
+    (of, parts): (&str, &[Vec<Rows>]),
     combine: &str,
     axes: &[usize],
     call: impl Fn(usize) -> String,
@@ -316,7 +315,7 @@ fn product(random: &mut Random) -> (Graph, Graph) {
         own[other] = rows[axis].clone();
         text.slice(&format!("w{at}"), ["w", "w"], &own, other);
     }
-    put_together(random, &mut text, &f32s(result), "x", &parts, "Sum", &[], |at| {
+    put_together(random, &mut text, &f32s(result), ("x", &parts), "Sum", &[], |at| {
         format!("{} source 0", call(&format!("%x{at}"), &format!("%w{at}")))
     });
     text.parse()

@@ -19,7 +19,7 @@ fn loss() -> Net {
     let labels = net.input("labels", &[TOKENS, 1]);
     let words = net.constant("words", &[WIDTH, WORDS]);
     let [zero, one] = [("zero", 1), ("one", TOKENS)].map(|(name, rows)| net.constant(name, &[rows, 1]));
-    let shape = net.list("shape", &[TOKENS as i64, WORDS as i64]);
+    let shape = net.list("shape", &[TOKENS, WORDS].map(|dim| i64::try_from(dim).unwrap()));
 
     let logits = net.op("logits", "MatMul", &[x, words], &[]);
     let logp = net.op("logp", "LogSoftmax", &[logits], &[("axis", int(1))]);
