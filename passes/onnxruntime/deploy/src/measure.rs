@@ -426,6 +426,7 @@ fn apart(closeness: &Closeness) -> Differs {
         output: output.name.clone(),
         fault,
         difference: output.relative_difference,
+        inputs: output.inputs,
     })
 }
 

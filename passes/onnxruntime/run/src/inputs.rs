@@ -28,6 +28,17 @@ pub enum InputKind {
     Denormal,
 }
 
+impl std::fmt::Display for InputKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Ordinary => "ordinary inputs",
+            Self::LargeOffset => "inputs far from zero",
+            Self::Constant => "constant inputs",
+            Self::Denormal => "denormal inputs",
+        })
+    }
+}
+
 impl InputKind {
     /// All of them; only the first makes sense for inputs that are no floating-point numbers.
     pub const ALL: [Self; 4] = [Self::Ordinary, Self::LargeOffset, Self::Constant, Self::Denormal];
@@ -172,25 +183,11 @@ pub(crate) fn changed(feed: &mut [(String, DynTensor)], kind: InputKind) -> bool
     is_any
 }
 
-/// The largest magnitude of the floating-point numbers of each input; 0 where it has none.
-pub(crate) fn magnitudes(feed: &mut [(String, DynTensor)]) -> Vec<f64> {
-    let largest = |(_, tensor): &mut (String, DynTensor)| {
-        let mut most = 0.0_f64;
-        each_number(tensor, |number| {
-            most = most.max(number.abs());
-            number
-        });
-        most
-    };
-    feed.iter_mut().map(largest).collect()
-}
-
-/// Adds to each floating-point number of inputs, or takes from it, what its type rounds a number by: the number, or one of the magnitude given for
-/// the input where that is larger.
-pub(crate) fn nudge(feed: &mut [(String, DynTensor)], magnitudes: &[f64]) {
+/// Adds to each floating-point number of inputs, or takes from it, what its type rounds it by.
+pub(crate) fn nudge(feed: &mut [(String, DynTensor)]) {
     use TensorElementType as T;
     let mut random = SplitMix64::seed_from_u64(0);
-    for ((_, tensor), &magnitude) in feed.iter_mut().zip(magnitudes) {
+    for (_, tensor) in feed {
         let rounding = match tensor.data_type() {
             T::Float64 => f64::EPSILON,
             T::Float16 => half::f16::EPSILON.to_f64(),
@@ -198,12 +195,9 @@ pub(crate) fn nudge(feed: &mut [(String, DynTensor)], magnitudes: &[f64]) {
             _ => f32::EPSILON.into(),
         };
         each_number(tensor, |number| {
-            let step = rounding * number.abs().max(magnitude);
-            if random.next_u64() >> 63 == 0 {
-                number + step
-            } else {
-                number - step
-            }
+            let step = rounding * number.abs();
+            let is_up = random.next_u64() >> 63 == 0;
+            if is_up { number + step } else { number - step }
         });
     }
 }

@@ -91,3 +91,21 @@ fn what_cancels_is_measured_against_ordinary_inputs() {
     assert!(farthest.relative_difference < 1.1e-7 && close.fault().is_none());
     assert!(!close.is_identical());
 }
+
+#[test]
+fn on_other_inputs_than_ordinary_ones_only_what_is_no_number_is_a_fault() {
+    let before = image(&[1.0; 4]);
+    let fault = |kind, after: f32| {
+        let mut found = Found {
+            magnitudes: vec![1.0],
+            ..Found::default()
+        };
+        let after = image(&[after; 4]);
+        let pair = (std::slice::from_ref(&before), std::slice::from_ref(&after));
+        found.add(kind, pair, |_| Ok(vec![0.0]), LIMIT).expect("nothing runs");
+        found.outputs[0].fault
+    };
+    assert_eq!(fault(InputKind::Ordinary, 0.5), Some(CloseFault::Apart));
+    assert_eq!(fault(InputKind::Constant, 0.5), None);
+    assert_eq!(fault(InputKind::Constant, f32::NAN), Some(CloseFault::NotFinite));
+}

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use remat_files::shown;
-use remat_onnxruntime_run::{Closeness, InputKind, SizesCompared, dims_text};
+use remat_onnxruntime_run::{Closeness, SizesCompared, dims_text};
 
 use super::args::is_model;
 use super::document::{OutputsCompared, Report};
@@ -140,17 +140,8 @@ fn close(report: &Report) -> String {
         .and_then(Closeness::farthest)
         .filter(|farthest| farthest.relative_difference > largest);
     let farthest = farthest.map(|farthest| {
-        let inputs = match farthest.kind {
-            InputKind::Ordinary => "ordinary inputs",
-            InputKind::LargeOffset => "inputs far from zero",
-            InputKind::Constant => "constant inputs",
-            InputKind::Denormal => "denormal inputs",
-        };
-        let share = farthest.relative_difference;
-        match farthest.ill_conditioned {
-            true => format!(" ({share:.0e} on {inputs}, where the original is ill-conditioned)"),
-            false => format!(" ({share:.0e} on {inputs})"),
-        }
+        let (inputs, share) = (farthest.kind, farthest.relative_difference);
+        format!(" ({share:.0e} on {inputs})")
     });
     format!(
         "close: largest difference {largest:.0e} relative{}{}",
