@@ -158,7 +158,6 @@ fn follow(layout: &Layout<'_>, course: &mut Course) -> Result<Vec<Tiled>, Fissio
             true => None,
             false => match entry(layout, course, id) {
                 Err(error) if layout.is_divisible(id) && reads_inside(layout, span, id) => {
-                    course.after.push(id);
                     refused.push((id, error));
                     continue;
                 }
@@ -196,7 +195,7 @@ fn follow(layout: &Layout<'_>, course: &mut Course) -> Result<Vec<Tiled>, Fissio
         tiled.push(tile);
     }
     course.before.reverse();
-    course.after.reverse();
+    course.after = refused.into_iter().rev().map(|(id, _)| id).collect();
     tiled.reverse();
     if tiled.len() < 2 && tiled.first().is_none_or(|tile| tile.op != span.last) {
         return Err(no_axis(layout, span, span.last));

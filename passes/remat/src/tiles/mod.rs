@@ -41,11 +41,14 @@ impl Model {
     /// [`FissionError`]; those of [`Model::open`].
     pub fn tiled(&self, tiling: &Tiling, options: &LoadOptions) -> Result<Self, Error> {
         let whole = self.whole_graph(options)?;
-        let exactness = match tiling.close {
-            true => Exactness::Close,
-            false => Exactness::WholeSums,
+        let apply = |exactness| remat_fission::apply(&whole, tiling, exactness);
+        let graph = match tiling.close {
+            true => apply(Exactness::Close),
+            // Maxima over the axis that is cut keep their bits, too.
+            false => apply(Exactness::WholeSums)
+                .or_else(|refused| apply(Exactness::Exact { threads: 1 }).map_err(|_| refused)),
         };
-        let graph = remat_fission::apply(&whole, tiling, exactness).map_err(FissionError::Tiling)?;
+        let graph = graph.map_err(FissionError::Tiling)?;
         remat_fission_check::check_fission(&whole, &graph).map_err(FissionError::Rejected)?;
         let mut own = options.clone();
         if let Some(file) = &options.profile {

@@ -144,13 +144,21 @@ fn other_bits_are_planned_only_where_they_take_clearly_less() {
         let lowest = found.into_iter().min_by_key(|tiled| tiled.peak)?;
         Some((lowest.peak, lowest.model.tiling()?.close))
     };
-    let [means, maxima] = [("GlobalAveragePool", "1 64 1 1"), ("MaxPool", SQUARES)]
+    let pools = [
+        ("GlobalAveragePool", "1 64 1 1"),
+        ("MaxPool", SQUARES),
+        ("GlobalMaxPool", "1 64 1 1"),
+    ];
+    let [means, maxima, largest] = pools
         .map(|(pool, output)| Chain::pooled(pool, output))
         .map(|chain| [&close, &FissionRequest::EXACT].map(|fission| lowest(&chain, fission)));
     assert!(means[0].is_some_and(|(_, is_close)| is_close), "{means:?}");
     assert_eq!(means[1], None, "the mean needs all at once");
     assert!(maxima[0].is_some_and(|(_, is_close)| !is_close), "{maxima:?}");
     assert_eq!(maxima[0], maxima[1]);
+    // The largest of parts is the largest of all: no bit differs.
+    assert!(largest[0].is_some_and(|(_, is_close)| !is_close), "{largest:?}");
+    assert_eq!(largest[0], largest[1]);
 }
 
 fn a_tiling_that_keeps_bits_splits_no_sum() {
