@@ -52,8 +52,8 @@ pub struct InputCloseness {
 pub struct OutputCloseness {
     /// Name of the output.
     pub name: String,
-    /// The largest difference between two elements, as a share of the largest magnitude of the output; 0 for outputs that are no floating-point
-    /// numbers.
+    /// The largest difference between two elements, as a share of the largest magnitude of the output, on inputs with a fault if there are some; 0 for
+    /// outputs that are no floating-point numbers.
     pub relative_difference: f64,
     /// The kind of inputs on which it was found.
     pub inputs: InputKind,
@@ -257,7 +257,13 @@ impl Found {
 impl OutputCloseness {
     /// The worse of both in each respect.
     fn include(&mut self, other: &Self) {
-        if other.relative_difference > self.relative_difference {
+        // A fault is told with the inputs on which it was found.
+        let is_worse = match (self.fault, other.fault) {
+            (None, Some(_)) => true,
+            (Some(_), None) => false,
+            _ => other.relative_difference > self.relative_difference,
+        };
+        if is_worse {
             (self.relative_difference, self.inputs) = (other.relative_difference, other.inputs);
         }
         self.differing = self.differing.max(other.differing);

@@ -109,3 +109,23 @@ fn on_other_inputs_than_ordinary_ones_only_what_is_no_number_is_a_fault() {
     assert_eq!(fault(InputKind::Constant, 0.5), None);
     assert_eq!(fault(InputKind::Constant, f32::NAN), Some(CloseFault::NotFinite));
 }
+
+#[test]
+fn a_fault_is_told_with_the_inputs_on_which_it_was_found() {
+    let before = image(&[1.0; 4]);
+    let mut found = Found {
+        magnitudes: vec![1.0],
+        ..Found::default()
+    };
+    for (kind, after) in [(InputKind::Ordinary, 1.1), (InputKind::Constant, 1.5)] {
+        let after = image(&[after; 4]);
+        let pair = (std::slice::from_ref(&before), std::slice::from_ref(&after));
+        found.add(kind, pair, |_| Ok(vec![0.0]), LIMIT).expect("nothing runs");
+    }
+    let output = &found.outputs[0];
+    assert_eq!(
+        (output.fault, output.inputs),
+        (Some(CloseFault::Apart), InputKind::Ordinary)
+    );
+    assert!((output.relative_difference - 0.1 / 1.1).abs() < 0.02, "{output:?}");
+}
