@@ -310,7 +310,23 @@ def quantized_product(m):
 def softmax(m):
     """Along an axis that need not be the last one, as heads for boxes have it."""
     x = m.image(m.pick(1, 2), m.pick(3, 16), m.pick(*SIDES), m.pick(*LENGTHS))
-    m.node(m.pick("Softmax", "LogSoftmax"), x, axis=m.pick(1, 2, -1))
+    m.node(m.pick("Softmax", "LogSoftmax", "LpNormalization"), x, axis=m.pick(1, 2, -1))
+    return m.pick("rows", "columns", "channels", "batch")
+
+
+def places(m):
+    """Of the greatest along an axis, as heads for classes have it, and sums up to each."""
+    x = m.image(m.pick(1, 2), m.pick(3, 21), m.pick(*SIDES), m.pick(*LENGTHS))
+    kind = m.pick("ArgMax", "ArgMin", "CumSum", "TopK")
+    if kind == "CumSum":
+        m.node(kind, x, m.value(np.array(m.pick(1, 2, 3))))
+    elif kind == "TopK":
+        y = m.node(kind, x, m.value(np.array([m.pick(1, 3)])), axis=m.pick(1, 2, -1))
+        m.nodes[-1].output.append(f"{y}_places")
+        m.node("Cast", f"{y}_places", to=TensorProto.FLOAT)
+    else:
+        y = m.node(kind, x, axis=m.pick(1, 2, -1), keepdims=m.pick(0, 1))
+        m.node("Cast", y, to=TensorProto.FLOAT)
     return m.pick("rows", "columns", "channels", "batch")
 
 
@@ -347,7 +363,8 @@ def einsum(m):
 
 FAMILIES = [
     conv, large_conv, depthwise, grouped, inverted, residual, normalized, resized, pooled, transposed, matmul, gemm, attention,
-    perceptron, same, quantized_conv, quantized_block, quantized_pool, quantized_product, softmax, moved, einsum,
+    perceptron, same, quantized_conv, quantized_block, quantized_pool, quantized_product, softmax, places, moved,
+    einsum,
 ]  # fmt: skip
 
 

@@ -124,6 +124,7 @@ def is_there(module):
         ("a\n…\nd", "a\nb\nc\nd\n"),
         ("3 runs, … of them", "3 runs, 17 of them"),
         ("Time +0.1 % measured (+3.7 % estimated)", "Time +3.5 % estimated"),
+        ("Time +0.1 % measured (+3.7 % estimated)", "Time +9.1 % measured (+3.7 % estimated), more than the 5 % that are allowed"),
     ],
 )
 def test_figures_may_differ_within_bounds(shown, printed):

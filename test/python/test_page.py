@@ -163,7 +163,7 @@ def test_the_chart_is_used_by_keys_alone(opened):
 def test_the_order_of_tab_follows_the_page_and_everything_has_a_name(opened):
     opened.run("document.activeElement.blur()")
     order = []
-    for _ in range(20):
+    for _ in range(40):
         opened.key("Tab")
         order.append(opened.run("document.activeElement.id || document.activeElement.name || document.activeElement.closest('[id]')?.id"))
     wanted = ["png", "csv", "json", "theme", "view", "peak", "wider", "closer", "all", "search", "over", "about", "tensors"]

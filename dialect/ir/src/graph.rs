@@ -153,7 +153,7 @@ pub struct Tensor {
 }
 
 /// Who owns the memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum StorageClass {
     /// The caller: a graph input.
     Input,

@@ -7,7 +7,7 @@ use crate::text::Name;
 
 /// What a result of an op holds after fission: a part of a tensor that the graph before fission computed whole, or what an op finds over such
 /// a part.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Part {
     /// Name of that tensor.
     pub of: String,
@@ -20,7 +20,7 @@ pub struct Part {
 }
 
 /// Rows of a result that stand before and after a part of a tensor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Spare {
     /// The axis.
     pub axis: usize,

@@ -82,24 +82,52 @@ pub fn read(bytes: &[u8]) -> Result<NodeLinkGraph, NodeLinkError> {
 
 /// The nodes of a file by position, and what they are called.
 struct Nodes {
-    by_key: FxHashMap<NodeKey, usize>,
+    positions: Positions,
     names: Vec<String>,
+}
+
+/// Where the node of an id stands in the list.
+enum Positions {
+    /// Ids are the positions.
+    Same(usize),
+    Listed(FxHashMap<NodeKey, usize>),
+}
+
+impl Positions {
+    fn new(keys: &[NodeKey]) -> Result<Self, NodeLinkError> {
+        let is_position =
+            |(i, key): (usize, &NodeKey)| matches!(key, NodeKey::Number(n) if usize::try_from(*n) == Ok(i));
+        if keys.iter().enumerate().all(is_position) {
+            return Ok(Self::Same(keys.len()));
+        }
+        let mut listed = FxHashMap::default();
+        for (i, key) in keys.iter().enumerate() {
+            if listed.insert(key.clone(), i).is_some() {
+                return Err(NodeLinkError::DuplicateNode(key.to_string()));
+            }
+        }
+        Ok(Self::Listed(listed))
+    }
+
+    fn get(&self, key: &NodeKey) -> Option<usize> {
+        match (self, key) {
+            (Self::Same(count), NodeKey::Number(n)) => usize::try_from(*n).ok().filter(|n| n < count),
+            (Self::Same(_), NodeKey::Text(_)) => None,
+            (Self::Listed(listed), key) => listed.get(key).copied(),
+        }
+    }
 }
 
 impl Nodes {
     fn new(list: &[Node]) -> Result<Self, NodeLinkError> {
         let mut keys = Vec::with_capacity(list.len());
-        let mut by_key = FxHashMap::default();
         for (i, node) in list.iter().enumerate() {
             let id = node.id.as_ref().or(node.name.as_ref()).ok_or(NodeLinkError::NoId(i))?;
-            let key = key(id, || format!("node {i} of the list"))?;
-            if by_key.insert(key.clone(), i).is_some() {
-                return Err(NodeLinkError::DuplicateNode(key.to_string()));
-            }
-            keys.push(key);
+            keys.push(key(id, || format!("node {i} of the list"))?);
         }
+        let positions = Positions::new(&keys)?;
         let names = names(list, &keys)?;
-        Ok(Self { by_key, names })
+        Ok(Self { positions, names })
     }
 
     fn edges(&self, list: &[Edge]) -> Result<Edges, NodeLinkError> {
@@ -107,7 +135,6 @@ impl Nodes {
             inputs: vec![Vec::new(); self.names.len()],
             users: vec![Vec::new(); self.names.len()],
         };
-        let mut seen = FxHashSet::default();
         for (index, edge) in list.iter().enumerate() {
             let end = |value: &Option<Value>, keys| {
                 let value = value.as_ref().ok_or(NodeLinkError::NoEnd { index, keys })?;
@@ -122,17 +149,17 @@ impl Nodes {
                     to: to.json(),
                     missing: key.json(),
                 };
-                self.by_key.get(key).copied().ok_or_else(dangling)
+                self.positions.get(key).ok_or_else(dangling)
             };
             let (from, to) = (node(&from)?, node(&to)?);
             if from == to {
                 return Err(NodeLinkError::SelfLoop(self.names[from].clone()));
             }
-            if seen.insert((from, to)) {
-                edges.inputs[to].push(from);
-                edges.users[from].push(to);
-            }
+            edges.inputs[to].push(from);
+            edges.users[from].push(to);
         }
+        keep_first(&mut edges.inputs);
+        keep_first(&mut edges.users);
         Ok(edges)
     }
 
@@ -141,7 +168,7 @@ impl Nodes {
         let mut place = vec![None; self.names.len()];
         let mut order = Vec::with_capacity(given.len());
         for (position, id) in given.iter().enumerate() {
-            let node = NodeKey::new(id).and_then(|key| self.by_key.get(&key).copied());
+            let node = NodeKey::new(id).and_then(|key| self.positions.get(&key));
             let unknown = || NodeLinkError::OrderUnknown {
                 position,
                 id: id.to_string(),
@@ -180,12 +207,12 @@ impl Nodes {
             op_of[node] = OpId::new(place);
         }
         let op = |index: usize, id: &Value| {
-            let node = NodeKey::new(id).and_then(|key| self.by_key.get(&key));
+            let node = NodeKey::new(id).and_then(|key| self.positions.get(&key));
             let unknown = || NodeLinkError::AntiDependenceUnknown {
                 index,
                 id: id.to_string(),
             };
-            node.map(|&node| op_of[node]).ok_or_else(unknown)
+            node.map(|node| op_of[node]).ok_or_else(unknown)
         };
         let pair = |(index, [before, after]): (usize, &[Value; 2])| Ok([op(index, before)?, op(index, after)?]);
         pairs.iter().enumerate().map(pair).collect()
@@ -221,6 +248,14 @@ impl Nodes {
             durations.push(duration);
         }
         Ok((builder.finish(), durations))
+    }
+}
+
+/// Removes from each list what stands in it before.
+fn keep_first(lists: &mut [Vec<usize>]) {
+    let mut seen_in = vec![usize::MAX; lists.len()];
+    for (at, list) in lists.iter_mut().enumerate() {
+        list.retain(|&node| std::mem::replace(&mut seen_in[node], at) != at);
     }
 }
 

@@ -16,6 +16,7 @@
 mod alias;
 mod attributes;
 mod bodies;
+mod by_instance;
 mod effects;
 mod error;
 mod export;
@@ -47,13 +48,14 @@ mod weights;
 mod wire;
 
 pub use attributes::kind as attribute_kind;
+pub use by_instance::normalize_by_instance;
 pub use error::OnnxError;
 pub use marks::{ANCHOR_SUFFIX, LostMarks, MARK, Marks, RECOMPUTE_OF};
 pub use model::{KnownValue, OnnxModel};
 pub use onnx_protobuf as proto;
 pub use order::order_like;
 pub use outline::{Piece, outline, restore};
-pub use proto_type::type_proto;
+pub use proto_type::{type_proto, value_info};
 pub use scope::{captures, rename_captures, rename_values};
 pub use sizes::ImportOptions;
 pub use tensor_file::TensorFile;

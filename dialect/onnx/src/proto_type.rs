@@ -1,8 +1,18 @@
 //! Types of values back in the words of the file, for models that are made of parts of others.
 
 use onnx_protobuf::tensor_shape_proto::{Dimension, dimension};
-use onnx_protobuf::{TensorShapeProto, TypeProto, type_proto};
+use onnx_protobuf::{TensorShapeProto, TypeProto, ValueInfoProto, type_proto};
 use remat_ir::{Dim, ElementType, ValueType};
+
+/// The entry of a list of values that says a value's type; `None` where ONNX cannot say it.
+#[must_use]
+pub fn value_info(name: &str, ty: &ValueType) -> Option<ValueInfoProto> {
+    Some(ValueInfoProto {
+        name: name.to_owned(),
+        type_: Some(type_proto(ty)?).into(),
+        ..ValueInfoProto::default()
+    })
+}
 
 /// The type as the file would state it, what [`crate::value_type`] reads; `None` where nothing is known.
 #[must_use]

@@ -5,7 +5,7 @@
 //!
 //! | op | nodes |
 //! |---|---|
-//! | `Moments` | `ReduceMean`, `Sub`, `ReduceSumSquare`: the difference may take the place of the part, where that is not read again |
+//! | `Moments` | `ReduceMean`, `Sub`, `ReduceSumSquare`, each of rows before all: kernels add up one number after the other, and lose 7e-5 of a sum of 512 x 512 squares; the difference may take the place of the part, where that is not read again |
 //! | `CombineMoments` | means relative to the first one, weighted; squares with what lies between the means added |
 //! | `Normalizer` | `f = scale * factor / sqrt(variance + epsilon)`, `o = bias * factor + summand - mean * f`: the factor that is multiplied by is the one that is subtracted with, so that its rounding does not matter where means are large |
 //! | `Normalize` | `Mul`, `Add`: in place |

@@ -124,7 +124,13 @@ impl Blocked {
         matches!(self, Self::Sum { .. })
     }
 
-    /// Whether it is in blocks only where the shapes of its operands are known.
+    /// Whether it is in blocks only where the channels of its operand are known; other extents need not be.
+    #[must_use]
+    pub fn is_decided_by_channels(self) -> bool {
+        matches!(self, Self::Pool { .. })
+    }
+
+    /// Whether it is in blocks only where the shapes of its operands, or their channels, are known.
     #[must_use]
     pub fn is_decided_by_shape(self) -> bool {
         matches!(
@@ -144,7 +150,7 @@ impl Blocked {
 }
 
 /// How results over parts of what an operator sums up are put together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Combine {
     /// They are not: it sums nothing up, or nothing is known.
     Never,
@@ -490,6 +496,10 @@ pub enum Split {
     Sum,
     /// The axes that stay, by maxima.
     Maximum,
+    /// The axes that stay, by places along one axis.
+    Position,
+    /// Every axis but the one that operand 1 names.
+    Cumulate,
     /// Concatenation: every axis but the joined one.
     Concat,
     /// The same; two operands of the result stand before the first piece, each of which has two operands of its own behind it.

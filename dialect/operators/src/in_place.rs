@@ -70,7 +70,8 @@ fn reads_of(op: &Op) -> impl Iterator<Item = TensorId> + '_ {
 }
 
 /// The operand and the result of an op whose kernel may write one over the other, as far as the op itself says.
-fn overwritten(graph: &Graph, op: &Op) -> Option<(TensorId, TensorId)> {
+#[must_use]
+pub fn overwritten(graph: &Graph, op: &Op) -> Option<(TensorId, TensorId)> {
     let element = |place: usize| graph.tensors[op.inputs.get(place).copied().flatten()?].ty.element();
     let place = operator(&op.domain, &op.op_type).overwrites_of(element)?;
     let operand = op.inputs.get(place).copied().flatten()?;

@@ -23,7 +23,7 @@ pub use columns::{
     AttentionLayout, Blocked, Combine, Effect, Element, Formula, Half, Movement, ProductOperands, ResultType, Sharing,
     Split, StandIn, Updates, Workspace,
 };
-pub use in_place::share_overwritten;
+pub use in_place::{overwritten, share_overwritten};
 pub use operator::Operator;
 pub use runtime::{BLOCKED_DOMAIN, PAGES_DOMAIN};
 pub use streamed::{MOMENTS, NORMALIZE, NORMALIZER, STREAMED_DOMAIN};

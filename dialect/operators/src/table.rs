@@ -25,6 +25,12 @@ pub(crate) const GROUPS: &[&[Operator]] = &[
     mlir::UPSTREAM,
 ];
 
+/// The rows of ONNX's default domain.
+static BY_DEFAULT: LazyLock<FxHashMap<&str, &Operator>> = LazyLock::new(|| {
+    let rows = rows().filter(|row| row.domain.is_empty());
+    rows.map(|row| (row.name, row)).collect()
+});
+
 static BY_NAME: LazyLock<FxHashMap<(&str, &str), &Operator>> =
     LazyLock::new(|| rows().map(|row| ((row.domain, row.name), row)).collect());
 
@@ -41,10 +47,12 @@ pub fn rows() -> impl Iterator<Item = &'static Operator> {
 #[must_use]
 pub fn operator(domain: &str, name: &str) -> &'static Operator {
     let domain = if domain == "ai.onnx" { "" } else { domain };
-    BY_NAME
-        .get(&(domain, name))
-        .copied()
-        .unwrap_or_else(|| domains::others(domain))
+    // To compare empty names takes long on some machines.
+    let found = match domain {
+        "" => BY_DEFAULT.get(name),
+        _ => BY_NAME.get(&(domain, name)),
+    };
+    found.copied().unwrap_or_else(|| domains::others(domain))
 }
 
 #[cfg(test)]

@@ -270,7 +270,8 @@ impl Checker<'_> {
 /// Which results a tile may have: the first one, of some ops others too.
 fn may_have(before: &Op, position: usize, has_several: bool) -> Result<(), NoWay> {
     let is_right = match before.op_type.as_str() {
-        "Split" => true,
+        // Of the same elements those that are greatest, and where they stand.
+        "Split" | "TopK" => true,
         // Mean and deviation have the axes before those that are normalized.
         "LayerNormalization" | "SimplifiedLayerNormalization" => true,
         // The last result is the sum that is normalized.

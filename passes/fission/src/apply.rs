@@ -7,7 +7,7 @@ use crate::course::{Course, Span, course};
 use crate::forms::Forms;
 use crate::layout::Layout;
 use crate::moved::moved;
-use crate::names::find;
+use crate::names::{Names, find};
 use crate::pieces::Writer;
 use crate::repeat::repeat;
 use crate::streamed::stream;
@@ -33,7 +33,7 @@ pub fn apply(graph: &Graph, tiling: &Tiling, exactness: Exactness) -> Result<Gra
     let courses: Vec<&Course> = courses.iter().collect();
     let tiled = write(&layout, &courses)?.0;
     if exactness.is_exact()
-        && let Some(op) = Forms::of(graph).differing(&tiled)
+        && let Some(op) = Forms::of(graph).and_then(|forms| forms.differing(&tiled))
     {
         return Err(FissionError::OtherForm(tiled.ops[op].name.clone()));
     }
@@ -91,8 +91,24 @@ pub(crate) fn resolve(graph: &Graph, fused_chains: &[FusedChain]) -> Result<Vec<
 ///
 /// Where tiles run in tiles themselves, each of them is a fused chain of the graph that is written first.
 pub(crate) fn write(layout: &Layout<'_>, courses: &[&Course]) -> Result<(Graph, TiVec<OpId, OpId>), FissionError> {
+    write_with(Names::of, layout, courses)
+}
+
+/// The same for who only estimates: what is new has no name.
+pub(crate) fn write_unnamed(
+    layout: &Layout<'_>,
+    courses: &[&Course],
+) -> Result<(Graph, TiVec<OpId, OpId>), FissionError> {
+    write_with(|_| Names::none(), layout, courses)
+}
+
+fn write_with(
+    names: fn(&Graph) -> Names,
+    layout: &Layout<'_>,
+    courses: &[&Course],
+) -> Result<(Graph, TiVec<OpId, OpId>), FissionError> {
     let mut inner = Vec::new();
-    let (graph, origin) = write_tiles(layout, courses, &mut inner)?;
+    let (graph, origin) = write_tiles(names, layout, courses, &mut inner)?;
     if inner.is_empty() {
         return Ok((graph, origin));
     }
@@ -102,17 +118,18 @@ pub(crate) fn write(layout: &Layout<'_>, courses: &[&Course]) -> Result<(Graph, 
         .map(|(span, exactness)| course(&layout, span, exactness));
     let courses = courses.collect::<Result<Vec<Course>, FissionError>>()?;
     let courses: Vec<&Course> = courses.iter().collect();
-    let (tiled, own) = write_tiles(&layout, &courses, &mut Vec::new())?;
+    let (tiled, own) = write_tiles(names, &layout, &courses, &mut Vec::new())?;
     Ok((tiled, own.into_iter().map(|op| origin[op]).collect()))
 }
 
 /// The same without tiles of tiles; those are added to `inner`.
 fn write_tiles(
+    names: fn(&Graph) -> Names,
     layout: &Layout<'_>,
     courses: &[&Course],
     inner: &mut Vec<(Span, Exactness)>,
 ) -> Result<(Graph, TiVec<OpId, OpId>), FissionError> {
-    let mut writer = Writer::new(Transfer::new(layout.graph)?);
+    let mut writer = Writer::new(Transfer::new(layout.graph)?, names(layout.graph));
     let mut courses = courses.iter().peekable();
     let mut next = 0;
     while next < layout.graph.ops.len() {
@@ -122,32 +139,42 @@ fn write_tiles(
             next += 1;
             continue;
         };
-        for &op in &course.before {
-            writer.copy(op)?;
-        }
-        for (tile, runs) in course.tiles.iter().enumerate() {
-            writer.begin_tile();
-            let first = writer.ops();
-            for run in runs {
-                match run.sum {
-                    Some(sum) => writer.sum_up(run, sum, tile)?,
-                    None => writer.run(run, tile)?,
-                }
-            }
-            if let (Some(within), Some(last)) = (course.span.within, writer.ops().checked_sub(1)) {
-                let span = Span::new(
-                    (OpId::new(first), OpId::new(last)),
-                    within.tiles,
-                    within.axis,
-                    within.mode,
-                );
-                inner.push((span, course.exactness));
-            }
-        }
-        for &op in &course.after {
-            writer.copy(op)?;
-        }
+        write_chain(&mut writer, course, inner)?;
         next = course.span.last.index() + 1;
     }
     writer.finish()
+}
+
+/// Writes a fused chain; tiles of its tiles are added to `inner`.
+pub(crate) fn write_chain(
+    writer: &mut Writer<'_>,
+    course: &Course,
+    inner: &mut Vec<(Span, Exactness)>,
+) -> Result<(), FissionError> {
+    for &op in &course.before {
+        writer.copy(op)?;
+    }
+    for (tile, runs) in course.tiles.iter().enumerate() {
+        writer.begin_tile();
+        let first = writer.ops();
+        for run in runs {
+            match run.sum {
+                Some(sum) => writer.sum_up(run, sum, tile)?,
+                None => writer.run(run, tile)?,
+            }
+        }
+        if let (Some(within), Some(last)) = (course.span.within, writer.ops().checked_sub(1)) {
+            let span = Span::new(
+                (OpId::new(first), OpId::new(last)),
+                within.tiles,
+                within.axis,
+                within.mode,
+            );
+            inner.push((span, course.exactness));
+        }
+    }
+    for &op in &course.after {
+        writer.copy(op)?;
+    }
+    Ok(())
 }

@@ -61,7 +61,9 @@ pub fn bound(graph: &Graph, exactness: Exactness) -> Option<Bound> {
             let joined = total(op.results().map(|result| sizes.bytes(result).saturating_mul(2)));
             least = least.max(whole[id].min(joined));
         }
-        if best.is_none_or(|(bytes, _)| least > bytes) {
+        // What measures a shape looks at no element.
+        let measures = operator(&op.domain, &op.op_type).measures;
+        if !measures && best.is_none_or(|(bytes, _)| least > bytes) {
             best = Some((least, id));
         }
     }

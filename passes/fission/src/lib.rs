@@ -28,6 +28,7 @@ mod course;
 mod error;
 mod exact;
 mod forms;
+mod held;
 mod layout;
 mod members;
 mod moved;

@@ -12,7 +12,8 @@ pub(crate) fn moved(graph: Graph, moved: &[Moved]) -> Result<Graph, FissionError
     moved.iter().try_fold(graph, |graph, one| move_one(&graph, one))
 }
 
-fn move_one(graph: &Graph, moved: &Moved) -> Result<Graph, FissionError> {
+/// The graph with one op at another place.
+pub(crate) fn move_one(graph: &Graph, moved: &Moved) -> Result<Graph, FissionError> {
     let (op, before) = (find(graph, &moved.op)?, find(graph, &moved.before)?);
     if !may_move(graph, op, before) {
         return Err(FissionError::NotMoved {

@@ -1,5 +1,7 @@
 //! Names that no op and no tensor of a graph has yet.
 
+use std::fmt::Display;
+
 use remat_ir::{Graph, OpId};
 use rustc_hash::FxHashSet;
 
@@ -9,6 +11,7 @@ use crate::FissionError;
 pub(crate) struct Names {
     ops: FxHashSet<String>,
     tensors: FxHashSet<String>,
+    is_none: bool,
 }
 
 impl Names {
@@ -16,17 +19,33 @@ impl Names {
         Self {
             ops: graph.ops.iter().map(|op| op.name.clone()).collect(),
             tensors: graph.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
+            is_none: false,
+        }
+    }
+
+    /// Gives no names, for graphs that nobody looks at.
+    pub(crate) fn none() -> Self {
+        Self {
+            ops: FxHashSet::default(),
+            tensors: FxHashSet::default(),
+            is_none: true,
         }
     }
 
     /// This name for an op, or with the first number after it that makes it a new one.
-    pub(crate) fn op(&mut self, wanted: String) -> String {
-        fresh(&mut self.ops, wanted)
+    pub(crate) fn op(&mut self, wanted: impl Display) -> String {
+        match self.is_none {
+            true => String::new(),
+            false => fresh(&mut self.ops, wanted.to_string()),
+        }
     }
 
     /// The same for a tensor.
-    pub(crate) fn tensor(&mut self, wanted: String) -> String {
-        fresh(&mut self.tensors, wanted)
+    pub(crate) fn tensor(&mut self, wanted: impl Display) -> String {
+        match self.is_none {
+            true => String::new(),
+            false => fresh(&mut self.tensors, wanted.to_string()),
+        }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use remat_ir::{Attribute, Dim, ElementType, OpId, OpSpec, Part, Placement, ResultSpec, Spare, TensorId, ValueType};
+use remat_ir::{
+    Attribute, Dim, ElementType, OpId, OpSpec, Part, Placement, ResultSpec, Spare, StorageClass, TensorId, ValueType,
+};
 use remat_operators::Combine;
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
@@ -16,25 +18,25 @@ use crate::transfer::Transfer;
 
 /// Rows of a tensor along the axis of its pieces.
 #[derive(Clone, Debug)]
-struct Piece {
-    rows: Range<u64>,
-    tensor: TensorId,
+pub(crate) struct Piece {
+    pub(crate) rows: Range<u64>,
+    pub(crate) tensor: TensorId,
 }
 
 /// A tensor of the old graph that no tensor of the new one holds whole.
 #[derive(Clone, Debug, Default)]
-struct Pieces {
-    axis: usize,
-    list: Vec<Piece>,
+pub(crate) struct Pieces {
+    pub(crate) axis: usize,
+    pub(crate) list: Vec<Piece>,
 }
 
 /// Writes a tiled graph.
 pub(crate) struct Writer<'g> {
     pub(crate) transfer: Transfer<'g>,
     pub(crate) names: Names,
-    pieces: TiVec<TensorId, Option<Pieces>>,
+    pub(crate) pieces: TiVec<TensorId, Option<Pieces>>,
     /// By tensor of the new graph: its box, where it is not whole.
-    boxes: FxHashMap<TensorId, Vec<Range<u64>>>,
+    pub(crate) boxes: FxHashMap<TensorId, Vec<Range<u64>>>,
     /// Slices of this tile: tensor, axis, rows.
     slices: FxHashMap<(TensorId, usize, u64, u64), TensorId>,
     constants: FxHashMap<Integers, TensorId>,
@@ -48,10 +50,10 @@ pub(crate) struct Writer<'g> {
 const TOO_LARGE_TENTHS: u64 = 7;
 
 impl<'g> Writer<'g> {
-    pub(crate) fn new(transfer: Transfer<'g>) -> Self {
+    pub(crate) fn new(transfer: Transfer<'g>, names: Names) -> Self {
         let graph = transfer.graph;
         Self {
-            names: Names::of(graph),
+            names,
             pieces: TiVec::from(vec![None; graph.tensors.len()]),
             boxes: FxHashMap::default(),
             slices: FxHashMap::default(),
@@ -106,7 +108,9 @@ impl<'g> Writer<'g> {
             let mut made = ranges.clone();
             made[run.axis] = 0..run.rows.end - run.rows.start + before + after;
             results.push(Some(ResultSpec {
-                name: self.names.tensor(format!("{}_tile{tile}", graph.tensors[output].name)),
+                name: self
+                    .names
+                    .tensor(format_args!("{}_tile{tile}", graph.tensors[output].name)),
                 ty: self.part_type(output, &made),
                 placement: self.transfer.placement(op, output, &inputs),
             }));
@@ -121,7 +125,7 @@ impl<'g> Writer<'g> {
             }
             parts.push(Some(part));
         }
-        let name = self.names.op(format!("{}_tile{tile}", op.name));
+        let name = self.names.op(format_args!("{}_tile{tile}", op.name));
         let mut spec = self.transfer.spec(run.op, name, inputs);
         let changed = run
             .cut
@@ -263,7 +267,7 @@ impl<'g> Writer<'g> {
         ranges
     }
 
-    fn part_type(&self, tensor: TensorId, ranges: &[Range<u64>]) -> ValueType {
+    pub(crate) fn part_type(&self, tensor: TensorId, ranges: &[Range<u64>]) -> ValueType {
         let whole = &self.transfer.graph.tensors[tensor].ty;
         let rows = ranges.iter().map(|range| range.end - range.start);
         // Only axes that are fixed are cut.
@@ -281,7 +285,9 @@ impl<'g> Writer<'g> {
         if let Some(&known) = self.constants.get(integers) {
             return Ok(known);
         }
-        let name = self.names.tensor(format!("fission_integers{}", self.constants.len()));
+        let name = self
+            .names
+            .tensor(format_args!("fission_integers{}", self.constants.len()));
         let ty = ValueType::tensor(ElementType::Int64, &integers.dims);
         let tensor = self.transfer.integers(name, ty, integers.elements.clone())?;
         self.constants.insert(integers.clone(), tensor);
@@ -293,12 +299,15 @@ impl<'g> Writer<'g> {
         if let Some(whole) = self.transfer.whole[tensor] {
             return self.cut(tensor, whole, axis, rows);
         }
-        let pieces = self.pieces[tensor].clone().unwrap_or_default();
+        let none = Pieces::default();
+        let pieces = self.pieces[tensor].as_ref().unwrap_or(&none);
         if pieces.axis != axis {
+            let pieces = pieces.clone();
             return self.rows_across(tensor, &pieces, axis, rows);
         }
         if let Some(holder) = pieces.holder(rows) {
-            return self.cut(tensor, holder.tensor, axis, rows);
+            let holder = holder.tensor;
+            return self.cut(tensor, holder, axis, rows);
         }
         let mut parts = Vec::new();
         let mut at = rows.start;
@@ -345,7 +354,7 @@ impl<'g> Writer<'g> {
             Combine::Moments => summed.over.clone(),
             _ => Some(Part::whole(self.transfer.tensor_of(result), &dims)),
         };
-        let names = [self.names.op(tensor.name.clone()), tensor.name.clone()];
+        let names = [self.names.op(&tensor.name), tensor.name.clone()];
         let Some(spec) = summed.put_together(names, tensor.ty.clone(), part) else {
             return Ok(None);
         };
@@ -389,14 +398,17 @@ impl<'g> Writer<'g> {
         axis: usize,
         rows: &Range<u64>,
     ) -> Result<TensorId, FissionError> {
-        let held = self.boxes.get(&source).cloned();
-        let mut ranges = held.unwrap_or_else(|| self.dims(tensor).into_iter().map(|dim| 0..dim).collect());
-        if ranges[axis] == *rows {
-            return Ok(source);
-        }
         let key = (source, axis, rows.start, rows.end);
         if let Some(&known) = self.slices.get(&key) {
             return Ok(known);
+        }
+        let mut ranges = match self.boxes.get(&source) {
+            Some(held) if held[axis] == *rows => return Ok(source),
+            Some(held) => held.clone(),
+            None => self.dims(tensor).into_iter().map(|dim| 0..dim).collect(),
+        };
+        if ranges[axis] == *rows {
+            return Ok(source);
         }
         let first = ranges[axis].start;
         ranges[axis] = rows.clone();
@@ -431,14 +443,15 @@ impl<'g> Writer<'g> {
         for list in lists {
             inputs.push(Some(self.constant(&Integers::list(list))?));
         }
-        let placement = if self.transfer.is_constant(source) {
-            Placement::Constant
-        } else {
-            Placement::New
+        let placement = match self.transfer.class(source) {
+            StorageClass::Constant => Placement::Constant,
+            StorageClass::Input | StorageClass::Intermediate => Placement::New,
         };
-        let of = self.transfer.tensor_of(tensor);
-        let name = format!("{of}_rows{}_{}", ranges[axis].start, ranges[axis].end);
-        self.move_rows("Slice", tensor, inputs, name, placement, ranges)
+        let mut spec = OpSpec::new(String::new(), "Slice");
+        spec.inputs = inputs;
+        let (of, rows) = (self.transfer.tensor_of(tensor), &ranges[axis]);
+        let name = self.names.tensor(format_args!("{of}_rows{}_{}", rows.start, rows.end));
+        self.finish_move(spec, tensor, name, placement, ranges)
     }
 
     /// Boxes of `tensor` one after the other along an axis.
@@ -460,29 +473,18 @@ impl<'g> Writer<'g> {
         };
         let mut ranges = first.clone();
         ranges[axis].end = last[axis].end;
-        let of = self.transfer.tensor_of(tensor);
-        let given = name.is_some();
-        let name = name.unwrap_or_else(|| format!("{of}_joined{}_{}", ranges[axis].start, ranges[axis].end));
+        let (of, rows) = (self.transfer.tensor_of(tensor), &ranges[axis]);
+        let joined = || {
+            self.names
+                .tensor(format_args!("{of}_joined{}_{}", rows.start, rows.end))
+        };
+        let name = name.unwrap_or_else(joined);
         let inputs = parts.iter().map(|&part| Some(part)).collect();
         let axis = i64::try_from(axis).unwrap_or(i64::MAX);
         let mut spec = OpSpec::new(String::new(), "Concat");
         spec.attributes.insert("axis".to_owned(), Attribute::Int(axis));
         spec.inputs = inputs;
-        self.finish_move(spec, tensor, name, given, Placement::New, ranges)
-    }
-
-    fn move_rows(
-        &mut self,
-        op_type: &str,
-        tensor: TensorId,
-        inputs: Vec<Option<TensorId>>,
-        name: String,
-        placement: Placement,
-        ranges: Vec<Range<u64>>,
-    ) -> Result<TensorId, FissionError> {
-        let mut spec = OpSpec::new(String::new(), op_type);
-        spec.inputs = inputs;
-        self.finish_move(spec, tensor, name, false, placement, ranges)
+        self.finish_move(spec, tensor, name, Placement::New, ranges)
     }
 
     fn finish_move(
@@ -490,12 +492,10 @@ impl<'g> Writer<'g> {
         mut spec: OpSpec,
         tensor: TensorId,
         name: String,
-        is_final: bool,
         placement: Placement,
         ranges: Vec<Range<u64>>,
     ) -> Result<TensorId, FissionError> {
-        let name = if is_final { name } else { self.names.tensor(name) };
-        spec.name = self.names.op(name.clone());
+        spec.name = self.names.op(&name);
         spec.results = vec![Some(ResultSpec {
             name,
             ty: self.part_type(tensor, &ranges),
@@ -514,6 +514,12 @@ impl<'g> Writer<'g> {
 
     /// Joins the graph outputs that are in pieces, and ends.
     pub(crate) fn finish(mut self) -> Result<(remat_ir::Graph, TiVec<OpId, OpId>), FissionError> {
+        self.join_outputs()?;
+        Ok(self.transfer.finish())
+    }
+
+    /// Joins the graph outputs that are in pieces.
+    pub(crate) fn join_outputs(&mut self) -> Result<(), FissionError> {
         self.slices.clear();
         let graph = self.transfer.graph;
         for &output in &graph.outputs {
@@ -521,7 +527,7 @@ impl<'g> Writer<'g> {
                 self.whole(output)?;
             }
         }
-        Ok(self.transfer.finish())
+        Ok(())
     }
 }
 

@@ -18,7 +18,8 @@ pub(crate) fn repeat(graph: &Graph, again: &[Again]) -> Result<Graph, FissionErr
     Ok(graph)
 }
 
-fn repeat_once(graph: &Graph, again: &Again) -> Result<Graph, FissionError> {
+/// The same for one fused chain.
+pub(crate) fn repeat_once(graph: &Graph, again: &Again) -> Result<Graph, FissionError> {
     let (first, last) = (find(graph, &again.first)?, find(graph, &again.last)?);
     let before = find(graph, &again.before)?;
     for (first, last) in [(first, last), (last, before)] {

@@ -25,36 +25,48 @@ pub(crate) struct Transfer<'g> {
 impl<'g> Transfer<'g> {
     /// Inputs and constants, and no op yet.
     pub(crate) fn new(graph: &'g Graph) -> Result<Self, FissionError> {
-        let mut builder = GraphBuilder::new(graph.name.clone());
-        let mut whole: TiVec<TensorId, Option<TensorId>> = TiVec::from(vec![None; graph.tensors.len()]);
+        let mut transfer = Self::empty(graph);
         for &input in &graph.inputs {
-            let tensor = &graph.tensors[input];
-            whole[input] = Some(builder.input(tensor.name.clone(), tensor.ty.clone())?);
+            transfer.source(input)?;
         }
         for (id, tensor) in graph.tensors.iter_enumerated() {
-            if tensor.producer.is_some() || whole[id].is_some() {
-                continue;
-            }
-            let (name, ty) = (tensor.name.clone(), tensor.ty.clone());
-            let new = match graph.values.get(&id) {
-                Some(values) => builder.integers(name, ty, values.clone())?,
-                None => builder.constant(name, ty)?,
-            };
-            whole[id] = Some(new);
-        }
-        let mut transfer = Self {
-            graph,
-            builder,
-            named: whole.clone(),
-            whole,
-            origin: TiVec::new(),
-        };
-        for (id, tensor) in graph.tensors.iter_enumerated() {
-            if tensor.producer.is_none() {
-                transfer.state_bytes(id);
+            if tensor.producer.is_none() && transfer.whole[id].is_none() {
+                transfer.source(id)?;
             }
         }
         Ok(transfer)
+    }
+
+    /// Neither inputs nor constants.
+    pub(crate) fn empty(graph: &'g Graph) -> Self {
+        let none: TiVec<TensorId, Option<TensorId>> = TiVec::from(vec![None; graph.tensors.len()]);
+        Self {
+            graph,
+            builder: GraphBuilder::new(graph.name.clone()),
+            named: none.clone(),
+            whole: none,
+            origin: TiVec::new(),
+        }
+    }
+
+    /// Adds a tensor that no op makes.
+    pub(crate) fn source(&mut self, tensor: TensorId) -> Result<(), FissionError> {
+        let entry = &self.graph.tensors[tensor];
+        let (name, ty) = (entry.name.clone(), entry.ty.clone());
+        let is_input = self.graph.storages[entry.storage].class == StorageClass::Input;
+        let new = match self.graph.values.get(&tensor) {
+            _ if is_input && self.graph.inputs.contains(&tensor) => self.builder.input(name, ty)?,
+            Some(values) => self.builder.integers(name, ty, values.clone())?,
+            None => self.builder.constant(name, ty)?,
+        };
+        self.name_whole(tensor, new);
+        self.state_bytes(tensor);
+        Ok(())
+    }
+
+    /// Adds an input that is none of the old graph.
+    pub(crate) fn input(&mut self, ty: ValueType) -> Result<TensorId, FissionError> {
+        Ok(self.builder.input(String::new(), ty)?)
     }
 
     /// States the size of a tensor whose type leaves it open, as in the old graph.
@@ -85,10 +97,10 @@ impl<'g> Transfer<'g> {
         self.part_of(tensor).map_or(name, |part| part.of.as_str())
     }
 
-    /// Whether a tensor of the new graph is there before a run.
-    pub(crate) fn is_constant(&self, new: TensorId) -> bool {
+    /// Who owns the memory of a tensor of the new graph.
+    pub(crate) fn class(&self, new: TensorId) -> StorageClass {
         let graph = self.builder.graph();
-        graph.storages[graph.tensors[new].storage].class == StorageClass::Constant
+        graph.storages[graph.tensors[new].storage].class
     }
 
     pub(crate) fn integers(
@@ -190,8 +202,8 @@ impl<'g> Transfer<'g> {
             .enumerate()
             .map(part)
             .collect::<Result<Vec<_>, NotSplit>>()?;
-        let name = names.op(format!("{}_again", op.name));
-        let again = |name: &str| names.tensor(format!("{name}_again"));
+        let name = names.op(format_args!("{}_again", op.name));
+        let again = |name: &str| names.tensor(format_args!("{name}_again"));
         let results = self.write(id, name, again, Some(parts))?;
         for (&old, new) in op.outputs.iter().zip(results) {
             if let (Some(old), Some(new)) = (old, new) {
@@ -240,6 +252,11 @@ impl<'g> Transfer<'g> {
     /// The tensor that has the name of `old`.
     pub(crate) fn named(&self, old: TensorId) -> Option<TensorId> {
         self.named[old]
+    }
+
+    /// The same without outputs.
+    pub(crate) fn finish_stretch(self) -> (Graph, TiVec<OpId, OpId>) {
+        (self.builder.finish(), self.origin)
     }
 
     /// The new graph, and for each of its ops the op of the old one that it comes from.

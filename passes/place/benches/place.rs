@@ -27,7 +27,7 @@ fn first_pass(criterion: &mut Criterion) {
     let control = SolveControl::new().step_limit(1);
     for count in SIZES {
         for (name, workload) in WORKLOADS {
-            let buffers = buffers(count, workload);
+            let buffers = buffers(count, workload, 0);
             let load = load(&buffers);
             let outcome = place(&buffers, &Blocks::Lowest, None, &control).expect("they can be placed");
             let height = outcome.certificate.height.unwrap_or_default();

@@ -1,6 +1,7 @@
 //! A problem flattened for solving: nodes, values and who uses them.
 
 mod lists;
+mod part;
 
 use remat_ir::dense_id;
 use smallvec::SmallVec;

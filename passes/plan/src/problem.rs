@@ -1,5 +1,7 @@
 //! What is to be scheduled, free of any model format.
 
+use std::io::BufWriter;
+
 use remat_ir::{OpId, StorageId, TensorId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -174,8 +176,7 @@ impl Problem {
     /// Hex digest of the problem, budget and limits included: what a certificate speaks about.
     #[must_use]
     pub fn digest(&self) -> String {
-        let text = serde_json::to_vec(self).expect("a problem has only string keys and integers");
-        blake3::hash(&text).to_hex()[..16].to_owned()
+        digest_of(self)
     }
 
     /// Hex digest of what is scheduled, by name: ops, what they read and define, and which tensors share memory. Sizes, costs and limits
@@ -185,8 +186,7 @@ impl Problem {
         let ops = self.ops.iter().map(|op| (&op.name, &op.reads, &op.defines));
         let tensors = self.tensors.iter().map(|tensor| (&tensor.name, tensor.storage));
         let parts = (ops.collect::<Vec<_>>(), tensors.collect::<Vec<_>>());
-        let text = serde_json::to_vec(&parts).expect("names and ids have a JSON form");
-        blake3::hash(&text).to_hex()[..16].to_owned()
+        digest_of(&parts)
     }
 
     /// Time of computing every op once.
@@ -206,4 +206,13 @@ impl Problem {
     pub fn storage_name(&self, storage: StorageId) -> &str {
         &self.tensors[self.storages[storage].root].name
     }
+}
+
+/// Hex digest of the JSON form, which is not held: of a million ops it takes some hundred megabytes.
+fn digest_of(value: &impl Serialize) -> String {
+    let mut text = BufWriter::with_capacity(1 << 16, blake3::Hasher::new());
+    serde_json::to_writer(&mut text, value)
+        .expect("there are only string keys and integers, and hashing does not fail");
+    let hasher = text.into_inner().expect("hashing does not fail");
+    hasher.finalize().to_hex()[..16].to_owned()
 }

@@ -26,6 +26,9 @@ pub struct Tiling {
     /// Whether it was chosen where outputs may round otherwise: sums may be split, and whoever writes it may take other kernels.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub close: bool,
+    /// Where images are laid out in blocks of channels: the results, without tiles, of convolutions that stay in the usual layout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plain: Vec<String>,
 }
 
 /// An op that runs right before an earlier one.

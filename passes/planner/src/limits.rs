@@ -86,6 +86,11 @@ impl<'a> Meter<'a> {
         self.limits.is_over(self.tries)
     }
 
+    /// Whether to stop after so many tries in total.
+    pub(crate) fn is_over_at(&mut self, tries: u64) -> bool {
+        self.limits.is_over(tries)
+    }
+
     /// Whether to stop, where what comes after that takes this time.
     pub(crate) fn is_over_within(&mut self, time: Duration) -> bool {
         self.limits.is_over_within(self.tries, time)

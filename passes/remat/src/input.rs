@@ -1,9 +1,11 @@
 //! Which format a file is in, and why one cannot be read.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use remat_files::shown;
+use serde::de::IgnoredAny;
 use thiserror::Error;
 
 use crate::Error;
@@ -209,11 +211,12 @@ impl Format {
                 None => Ok(Self::Onnx),
             };
         }
-        let value: serde_json::Value =
+        // What stands under the keys is passed over: as values it would take more memory than anything that comes later.
+        let keys: BTreeMap<String, IgnoredAny> =
             serde_json::from_slice(&read(path)?).map_err(|error| ReadError::unknown_format(path, &error))?;
-        if value.get("storages").is_some() {
+        if keys.contains_key("storages") {
             Ok(Self::Problem)
-        } else if value.get("nodes").is_some() {
+        } else if keys.contains_key("nodes") {
             Ok(Self::NodeLink)
         } else {
             let why = "the JSON has neither `nodes` nor `storages`";

@@ -259,15 +259,19 @@ impl Model {
     }
 
     /// Notes that the model is what a runtime made of `tiled`, whose fused chains run tile by tile. Time beyond that of the model without tiles is what
-    /// it is for `tiled`.
+    /// it is for `tiled`. Convolutions that are `plain` stay in the usual layout, and may round otherwise.
     #[must_use]
-    pub fn laid_out_from(mut self, tiled: &Self) -> Self {
+    pub fn laid_out_from(mut self, tiled: &Self, plain: Vec<String>) -> Self {
         let by_tiles = tiled.baseline.duration.saturating_sub(tiled.baseline_duration());
         self.bodies.clone_from(&tiled.bodies);
         self.baseline_peak = tiled.baseline_peak;
         self.untiled_duration = Some(self.baseline.duration.saturating_sub(by_tiles));
         if let Some(setup) = &mut self.setup {
-            setup.tiling = tiled.tiling().cloned();
+            setup.tiling = tiled.tiling().map(|tiling| Tiling {
+                close: tiling.close || !plain.is_empty(),
+                plain,
+                ..tiling.clone()
+            });
         }
         self
     }

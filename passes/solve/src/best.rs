@@ -2,7 +2,7 @@
 
 use remat_plan::NodeId;
 
-use crate::state::State;
+use crate::sequence::Sequence;
 
 /// A sequence worth keeping.
 #[derive(Clone, Debug)]
@@ -16,11 +16,11 @@ pub(crate) struct Best {
 }
 
 impl Best {
-    pub(crate) fn of(state: &State<'_>) -> Self {
+    pub(crate) fn of(sequence: &Sequence<'_>) -> Self {
         Self {
-            duration: state.duration(),
-            peak: state.peak(),
-            sequence: state.nodes(),
+            duration: sequence.duration(),
+            peak: sequence.peak(),
+            sequence: sequence.nodes(),
         }
     }
 }

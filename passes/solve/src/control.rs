@@ -6,6 +6,8 @@ use web_time::{Duration, Instant};
 
 use remat_plan::{Plan, StopReason};
 
+use crate::profile::Profile;
+
 /// Threads that a search has at most. Each holds a copy of what the search works on.
 pub const MAX_THREADS: usize = 256;
 
@@ -35,6 +37,8 @@ pub struct SolveControl<'a> {
     /// Bytes of memory the process may take. Solvers that build models refuse to build larger ones; callers of solvers watch
     /// the process and raises `cancel`.
     pub memory_limit: Option<u64>,
+    /// Takes note of where the time of the local search goes.
+    pub profile: Option<&'a Profile>,
 }
 
 /// When a search counts as converged: when it has a plan, and since its last improvement it took more steps than
@@ -93,6 +97,7 @@ impl Default for SolveControl<'_> {
             observer: None,
             patience: Patience::default(),
             memory_limit: None,
+            profile: None,
         }
     }
 }
@@ -184,6 +189,13 @@ impl<'a> SolveControl<'a> {
     #[must_use]
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = Some(bytes);
+        self
+    }
+
+    /// Takes note of where the time of the local search goes.
+    #[must_use]
+    pub fn profile(mut self, profile: &'a Profile) -> Self {
+        self.profile = Some(profile);
         self
     }
 
@@ -338,8 +350,6 @@ pub struct Meter<'a> {
     done: Option<&'a AtomicBool>,
     started: Instant,
     stopped: Option<StopReason>,
-    /// Ends of the current part of the search: no reason to stop altogether.
-    step_limit: u64,
     interval: u64,
     next_look: u64,
 }
@@ -364,7 +374,6 @@ impl<'a> Meter<'a> {
             done: None,
             started: Instant::now(),
             stopped: None,
-            step_limit: control.step_limit.unwrap_or(u64::MAX),
             interval,
             next_look: 0,
         }
@@ -375,7 +384,7 @@ impl<'a> Meter<'a> {
         if self.stopped.is_some() {
             return true;
         }
-        if steps >= self.step_limit {
+        if self.control.step_limit.is_some_and(|limit| steps >= limit) {
             self.stopped = Some(StopReason::StepLimit);
             return true;
         }
@@ -383,13 +392,10 @@ impl<'a> Meter<'a> {
             return false;
         }
         self.next_look = steps + self.interval;
-        if self.control.is_cancelled() {
-            self.stopped = Some(StopReason::Cancelled);
-        } else if self.done.is_some_and(|done| done.load(Ordering::Relaxed)) {
-            self.stopped = Some(StopReason::Proved);
-        } else if self.control.is_late() {
-            self.stopped = Some(StopReason::TimeLimit);
-        }
+        let is_done = self.done.is_some_and(|done| done.load(Ordering::Relaxed));
+        self.stopped = is_done
+            .then_some(StopReason::Proved)
+            .or_else(|| self.control.interruption(steps));
         self.stopped.is_some()
     }
 
@@ -418,8 +424,8 @@ impl<'a> Meter<'a> {
     /// estimated from the speed so far; `None` without limits.
     #[must_use]
     pub fn steps_left(&self, steps: u64) -> Option<u64> {
-        if self.control.step_limit.is_some() {
-            return Some(self.step_limit.saturating_sub(steps));
+        if let Some(limit) = self.control.step_limit {
+            return Some(limit.saturating_sub(steps));
         }
         let now = Instant::now();
         let left = self.control.deadline?.saturating_duration_since(now).as_secs_f64();
@@ -437,6 +443,11 @@ impl<'a> Meter<'a> {
             let whole = deadline.saturating_duration_since(self.started);
             self.started.elapsed() >= whole.mul_f64(share.clamp(0.0, 1.0))
         })
+    }
+
+    /// The limits.
+    pub(crate) fn control(&self) -> &'a SolveControl<'a> {
+        self.control
     }
 
     /// When to give up although limits are left.

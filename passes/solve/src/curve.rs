@@ -1,63 +1,38 @@
 //! Changes of a memory curve, with the widest vector instructions the machine has: the innermost loop of every search.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::Arch;
 
 /// Adds to every memory of a slice and returns by how much the sum of what exceeds the budget changes. `chunk` is a number of changes by
 /// `bytes` whose sum fits `i32`.
 #[inline]
 pub(crate) fn add(arch: Arch, memory: &mut [i32], bytes: i32, budget: i32, chunk: usize) -> i64 {
-    let addition = Addition {
-        memory,
-        bytes,
-        budget,
-        chunk,
-    };
     // Choosing the instructions costs more than a short loop.
-    if addition.memory.len() < 16 {
-        return addition.run();
+    if memory.len() < 16 {
+        return sum(memory, bytes, budget, chunk);
     }
-    arch.dispatch(addition)
+    arch.dispatch(|| sum(memory, bytes, budget, chunk))
 }
 
-struct Addition<'a> {
-    memory: &'a mut [i32],
-    bytes: i32,
-    budget: i32,
-    chunk: usize,
-}
-
-impl WithSimd for Addition<'_> {
-    type Output = i64;
-
-    // Compiled once per instruction set; the compiler vectorises the loop.
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> i64 {
-        self.run()
-    }
-}
-
-impl Addition<'_> {
-    #[inline(always)]
-    fn run(self) -> i64 {
-        let (bytes, budget) = (self.bytes, self.budget);
-        let mut total = 0i64;
-        // A check at every sum would keep the loop from being vectorised, which makes searches take more than twice as long. So sums wrap, and
-        // the sign of `overflow` says whether one did. Differences of what exceeds the budget are no larger than `bytes` then.
-        let mut overflow = 0i32;
-        for chunk in self.memory.chunks_mut(self.chunk) {
-            let mut change = 0i32;
-            for memory in chunk {
-                let old = *memory;
-                let new = old.wrapping_add(bytes);
-                overflow |= (old ^ new) & (bytes ^ new);
-                *memory = new;
-                change = change.wrapping_add(new.max(budget).wrapping_sub(old.max(budget)));
-            }
-            total += i64::from(change);
+// Compiled once per instruction set; the compiler vectorises the loop.
+#[inline(always)]
+fn sum(memory: &mut [i32], bytes: i32, budget: i32, chunk: usize) -> i64 {
+    let mut total = 0i64;
+    // A check at every sum would keep the loop from being vectorised, which makes searches take more than twice as long. So sums wrap, and
+    // the sign of `overflow` says whether one did. Differences of what exceeds the budget are no larger than `bytes` then.
+    let mut overflow = 0i32;
+    for chunk in memory.chunks_mut(chunk) {
+        let mut change = 0i32;
+        for memory in chunk {
+            let old = *memory;
+            let new = old.wrapping_add(bytes);
+            overflow |= (old ^ new) & (bytes ^ new);
+            *memory = new;
+            change = change.wrapping_add(new.max(budget).wrapping_sub(old.max(budget)));
         }
-        assert!(overflow >= 0, "the memory of a sequence does not fit 32 bits");
-        total
+        total += i64::from(change);
     }
+    assert!(overflow >= 0, "the memory of a sequence does not fit 32 bits");
+    total
 }
 
 #[cfg(test)]

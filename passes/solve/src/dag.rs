@@ -27,7 +27,7 @@ pub struct Dag {
     kept_total: i32,
     unit: u64,
     duration_unit: u64,
-    floor: i32,
+    total_duration: i64,
 }
 
 impl Deref for Dag {
@@ -43,7 +43,11 @@ impl Dag {
     /// Reads a valid problem; its budget is not part of the result.
     #[must_use]
     pub fn of(problem: &Problem, structure: &Structure) -> Self {
-        let instance = Instance::of(problem, structure);
+        Self::of_instance(Instance::of(problem, structure))
+    }
+
+    /// The same of an instance.
+    pub(crate) fn of_instance(instance: Instance) -> Self {
         let unit = size_unit(&instance);
         let scale = |bytes: u64| i32::try_from(bytes.div_ceil(unit)).unwrap_or(i32::MAX);
         let bytes: TiVec<ValueId, i32> = instance
@@ -58,11 +62,11 @@ impl Dag {
         let again = |node| instance.duration(node) + instance.views_duration(node);
         let duration_unit = duration_unit(&instance);
         let scale_duration = |d: u64| i64::try_from(d.div_ceil(duration_unit)).unwrap_or(i64::MAX);
-        let mut dag = Self {
-            duration: instance
-                .nodes()
-                .map(|node| scale_duration(instance.duration(node)))
-                .collect(),
+        let duration = instance.nodes().map(|node| scale_duration(instance.duration(node)));
+        let duration: TiVec<NodeId, i64> = duration.collect();
+        Self {
+            total_duration: duration.iter().sum(),
+            duration,
             again: instance.nodes().map(|node| scale_duration(again(node))).collect(),
             local: instance.nodes().map(local).collect(),
             kept_total: kept.iter().sum(),
@@ -70,27 +74,8 @@ impl Dag {
             bytes,
             unit,
             duration_unit,
-            floor: 0,
             instance,
-        };
-        dag.floor = dag.lowest_conceivable_peak(structure);
-        dag
-    }
-
-    /// No plan has a lower peak: the most that one node needs, in fixed order beside what is kept by then. Nodes that own nothing, such as
-    /// views of inputs, are exempt from the order.
-    fn lowest_conceivable_peak(&self, structure: &Structure) -> i32 {
-        let mut kept = 0;
-        let mut worst = self.kept_total;
-        for node in self.nodes() {
-            let inputs: i32 = self.needs(node).iter().map(|&x| self.bytes(x)).sum();
-            let is_exempt = structure.owns(self.op(node)).is_empty();
-            worst = worst.max(if is_exempt { 0 } else { kept } + inputs + self.local(node));
-            if !self.is_free() {
-                kept += self.kept(node);
-            }
         }
-        worst
     }
 
     /// Whether first runs may leave the reference order.
@@ -204,12 +189,7 @@ impl Dag {
 
     /// Time of running every node once.
     pub(crate) fn total_duration(&self) -> i64 {
-        self.duration.iter().sum()
-    }
-
-    /// No plan has a lower peak than this, in units.
-    pub(crate) fn floor(&self) -> i32 {
-        self.floor
+        self.total_duration
     }
 
     /// The largest change of memory that moving one run makes at a position: at most all it makes.

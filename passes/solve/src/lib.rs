@@ -9,18 +9,21 @@
 //! them in between. One file holds one part of it, in the order in which a search meets them:
 //!
 //! 1. `dag`: the problem in flat arrays and scaled units;
-//! 2. `sequence`: a sequence and the memory at each of its places, kept current while runs come, go and move; `state`: the same where
-//!    events stand one beside the other;
+//! 2. `sequence`: a sequence and the memory at each of its places, kept current while runs come, go and move, and the frame that is
+//!    worked on;
 //! 3. `repair`: recomputes are added, cheapest first, until the budget holds;
-//! 4. `cleanup`: recomputes that became superfluous go;
-//! 5. `lns`: large neighbourhood search, some recomputes are removed and the rest is repaired again;
-//! 6. `anneal`: simulated annealing with a `price` on excess memory;
-//! 7. `order`: where a run may stand in free order, and moves;
-//! 8. `sink`: the way into a tight budget where repair alone fails, and to the lowest peak; `descent`: to the lowest peak within a
+//! 4. `lns`: recomputes that became superfluous go; large neighbourhood search, some recomputes are removed and the rest is repaired
+//!    again;
+//! 5. `anneal`: simulated annealing with a `price` on excess memory, of recomputes and, in free order, of the order;
+//! 6. `sink`: the way into a tight budget where repair alone fails, and to the lowest peak; `descent`: to the lowest peak within a
 //!    duration;
-//! 9. `rounds`: which of these improves a sequence, and when the search begins anew;
-//! 10. `search` and `strategy`: what ties them, and `minimum`: the same with the budget as the objective;
-//! 11. `large`: the search on very large graphs, stretch by stretch.
+//! 7. `rounds`: sequences that differ, of which stretches are put into each other, in a `pool` that all threads share;
+//! 8. `search` and `strategy`: what ties them, and `minimum`: the same with the budget as the objective;
+//! 9. `repeat`: blocks alike are found; `contract`: a network of few of them, whose sequences are done in all; `replicate`: the start that
+//!    this gives;
+//! 10. `large`: the search on very large graphs, frame by frame.
+//!
+//! `profile` says where the time of all this went.
 //!
 //! # Small problems
 //! [`Small`] goes through all states of memory that plans of a small problem can come to, and proves what it finds (`small`). The lowest peak of
@@ -41,7 +44,7 @@
 mod anneal;
 mod best;
 mod claim;
-mod cleanup;
+mod contract;
 mod control;
 mod curve;
 mod dag;
@@ -52,11 +55,14 @@ mod lns;
 mod measure;
 mod minimum;
 mod network;
-mod order;
 mod packer;
+mod pool;
 mod price;
+mod profile;
 mod registry;
 mod repair;
+mod repeat;
+mod replicate;
 mod rounds;
 mod search;
 mod sequence;
@@ -65,7 +71,6 @@ mod sink;
 mod small;
 mod solver;
 pub mod stages;
-mod state;
 mod strategy;
 
 pub use claim::Call;
@@ -76,6 +81,7 @@ pub use measure::{Figures, measure};
 pub use minimum::minimize_peak;
 pub use network::network;
 pub use packer::{Packed, Packer, Packing};
+pub use profile::{Profile, Round, Spent};
 pub use registry::{Registry, register};
 pub use remat_planner::Rng;
 pub use search::Search;

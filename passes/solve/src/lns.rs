@@ -1,11 +1,10 @@
-//! Large neighbourhood search: some recomputes are removed together, and the budget is restored another way.
+//! Large neighbourhood search: some recomputes are removed together, and the budget is restored another way. Recomputes that became
+//! superfluous go.
 
 use crate::Rng;
-use crate::cleanup::cleanup;
 use crate::control::Meter;
 use crate::repair::{Repair, RepairOptions};
-use crate::sequence::EventId;
-use crate::state::{Edit, State};
+use crate::sequence::{Edit, EventId, Sequence};
 
 /// The most recomputes removed at once.
 const MAX_REMOVED: usize = 8;
@@ -13,20 +12,55 @@ const MAX_REMOVED: usize = 8;
 /// Large neighbourhood search; holds the buffers.
 #[derive(Default)]
 pub(crate) struct Neighbourhood {
-    pub(crate) repair: Repair,
+    repair: Repair,
     log: Vec<Edit>,
     buffer: Vec<EventId>,
 }
 
 impl Neighbourhood {
-    /// One step from a feasible state to another whose duration is larger by `slack` at most. Returns whether the state changed;
-    /// if not, it is as before.
-    pub(crate) fn step(&mut self, state: &mut State<'_>, slack: i64, rng: &mut Rng, meter: &mut Meter<'_>) -> bool {
-        let before = state.duration();
+    /// Repairs the frame of a sequence. Returns whether it is within the budget.
+    pub(crate) fn restore(
+        &mut self,
+        sequence: &mut Sequence<'_>,
+        options: RepairOptions,
+        rng: &mut Rng,
+        meter: &mut Meter<'_>,
+    ) -> bool {
         self.log.clear();
-        self.choose(state, rng);
+        self.repair.run(sequence, options, rng, meter, &mut self.log)
+    }
+
+    /// Removes recomputes of the frame, the most expensive first, while the excess does not grow.
+    ///
+    /// Repair adds recomputes one after another; later ones can make earlier ones superfluous.
+    pub(crate) fn cleanup(&mut self, sequence: &mut Sequence<'_>) {
+        self.buffer.clear();
+        self.buffer.extend_from_slice(sequence.recomputes());
+        let cost = |event: EventId| sequence.dag().again(sequence.node_of(event));
+        self.buffer.sort_by_key(|&event| std::cmp::Reverse(cost(event)));
+        for &event in &self.buffer {
+            let (excess, keep) = (sequence.excess(), self.log.len());
+            self.log.push(sequence.remove(event));
+            if sequence.excess() > excess {
+                sequence.undo_to(&mut self.log, keep);
+            }
+        }
+    }
+
+    /// One step from a feasible sequence to another whose duration is larger by `slack` at most. Returns whether the sequence changed;
+    /// if not, it is as before.
+    pub(crate) fn step(
+        &mut self,
+        sequence: &mut Sequence<'_>,
+        slack: i64,
+        rng: &mut Rng,
+        meter: &mut Meter<'_>,
+    ) -> bool {
+        let before = sequence.duration();
+        self.log.clear();
+        self.choose(sequence, rng);
         for index in 0..self.buffer.len() {
-            let edit = state.remove(self.buffer[index]);
+            let edit = sequence.remove(self.buffer[index]);
             self.log.push(edit);
         }
         if self.log.is_empty() {
@@ -37,24 +71,24 @@ impl Neighbourhood {
             duration_limit: before + slack + 1,
             ..RepairOptions::GREEDY
         };
-        let repaired = self.repair.run(state, options, rng, meter, &mut self.log);
+        let repaired = self.repair.run(sequence, options, rng, meter, &mut self.log);
         if repaired {
             // A little above the limit, superfluous recomputes may make up for it.
-            if state.duration() <= before + slack + before / 500 {
-                cleanup(state, &mut self.buffer, &mut self.log);
+            if sequence.duration() <= before + slack + before / 500 {
+                self.cleanup(sequence);
             }
-            if state.duration() <= before + slack {
+            if sequence.duration() <= before + slack {
                 return true;
             }
         }
-        state.undo_to(&mut self.log, 0);
+        sequence.undo_to(&mut self.log, 0);
         false
     }
 
     /// Lists the recomputes to remove: any, those near one in time, or those that span one position.
-    fn choose(&mut self, state: &State<'_>, rng: &mut Rng) {
+    fn choose(&mut self, sequence: &Sequence<'_>, rng: &mut Rng) {
         self.buffer.clear();
-        let recomputes = state.recomputes();
+        let recomputes = sequence.recomputes();
         if recomputes.is_empty() {
             return;
         }
@@ -65,9 +99,9 @@ impl Neighbourhood {
                 shuffle_front(&mut self.buffer, count, rng);
             }
             1 => {
-                let centre = state.place_of(recomputes[rng.below(recomputes.len())]);
+                let centre = sequence.place_of(recomputes[rng.below(recomputes.len())]);
                 self.buffer.extend_from_slice(recomputes);
-                let distance = |&event: &EventId| (state.place_of(event).abs_diff(centre), event);
+                let distance = |&event: &EventId| (sequence.place_of(event).abs_diff(centre), event);
                 if count < self.buffer.len() {
                     self.buffer.select_nth_unstable_by_key(count, distance);
                     self.buffer.truncate(count);
@@ -75,12 +109,15 @@ impl Neighbourhood {
                 self.buffer.sort_unstable_by_key(distance);
             }
             _ => {
-                let position = rng.below(state.sequence().len());
+                let position = rng.below(sequence.len());
                 let spans = |&event: &EventId| {
-                    let node = state.node_of(event);
-                    let previous = state.runs(node)[state.run_index(event) - 1];
-                    let mut ends = state.dag().values(node).map(|value| state.end_of(previous, value));
-                    state.place_of(event) > position && ends.any(|end| state.place_of(end) < position)
+                    let node = sequence.node_of(event);
+                    let previous = sequence.runs(node)[sequence.run_index(event) - 1];
+                    let mut ends = sequence
+                        .dag()
+                        .values(node)
+                        .map(|value| sequence.end_of(previous, value));
+                    sequence.place_of(event) > position && ends.any(|end| sequence.place_of(end) < position)
                 };
                 self.buffer.extend(recomputes.iter().copied().filter(spans));
                 shuffle_front(&mut self.buffer, count, rng);

@@ -11,7 +11,7 @@ use crate::descent::Descent;
 use crate::repair::RepairOptions;
 use crate::search::{Rank, Run};
 use crate::small::lowest_peak;
-use crate::strategy::{Found, LARGE, Worker};
+use crate::strategy::{Found, Worker};
 use crate::{Outcome, Small, SolveControl, Solver};
 
 /// Share of the limits that goes into the peak; the rest goes into the duration at that peak.
@@ -32,11 +32,10 @@ pub fn minimize_peak(problem: &Problem, longest: Option<u64>, control: &SolveCon
     let limit = longest.map_or(Some(i64::MAX), |duration| run.dag.scaled_duration(duration));
     let limit = limit.unwrap_or(0).max(run.dag.total_duration());
     let descent = Descent {
-        target: run.dag.floor(),
+        target: 0,
         max_duration: limit,
         announce: true,
         share: PEAK_SHARE,
-        last_step: u64::MAX,
     };
     let start = run.warm_start();
     let found = run.on_all_threads(|worker| worker.minimize_peak(descent, start.as_deref()));
@@ -62,12 +61,8 @@ fn of_small(problem: &Problem, longest: Option<u64>, control: &SolveControl<'_>)
         _ => (figures.duration, plan),
     };
     let call = Call {
-        problem,
-        control,
-        solver: Small.name(),
-        threads: 1,
-        bound: once,
         started,
+        ..Call::new(Small.name(), problem, control)
     };
     call.tell(duration, figures.peak, steps, Phase::Feasibility, &|| {
         Some(plan.clone())
@@ -83,28 +78,24 @@ fn of_small(problem: &Problem, longest: Option<u64>, control: &SolveControl<'_>)
 
 impl Worker<'_> {
     fn minimize_peak(&mut self, descent: Descent, start: Option<&[NodeId]>) -> Found {
-        if self.dag.len() > LARGE {
-            return self.minimize_peak_of_large(descent, start);
-        }
-        self.state.set_budget(i32::MAX);
-        if let Some(start) = start {
-            self.state.load(start);
-            if self.state.duration() > descent.max_duration {
-                self.state.load_reference();
-            }
-        }
         let (least, sequence) = self.least_peak(u64::MAX);
         let descent = Descent {
-            target: self.dag.scaled_up(least.bytes).max(descent.target),
+            target: self.dag.scaled_up(least.bytes),
             ..descent
         };
+        // On large graphs starts with a budget below every peak, so that what is far from it counts when a start is chosen.
+        let budget = if self.is_large { descent.target } else { i32::MAX };
+        self.load_start(budget, start);
+        if self.state.duration() > descent.max_duration {
+            self.load_start(budget, None);
+        }
         let takes_any_time = descent.max_duration == i64::MAX;
         let at_least = sequence
             .filter(|_| takes_any_time && self.dag.is_free())
             .and_then(|sequence| self.at_peak(descent.target, &sequence));
         let lowest = if let Some(lowest) = at_least {
             lowest
-        } else if takes_any_time {
+        } else if takes_any_time && !self.is_large {
             self.sink(descent)
         } else {
             self.descend(descent, Phase::Feasibility)
@@ -116,7 +107,7 @@ impl Worker<'_> {
     }
 
     /// What remains of a sequence that keeps within a budget, if it does, without its superfluous recomputes; else the state stays.
-    fn at_peak(&mut self, budget: i32, sequence: &[NodeId]) -> Option<Best> {
+    pub(crate) fn at_peak(&mut self, budget: i32, sequence: &[NodeId]) -> Option<Best> {
         let before = self.state.nodes();
         self.state.set_budget(budget);
         self.state.load(sequence);
@@ -127,24 +118,5 @@ impl Worker<'_> {
         let best = Best::of(&self.state);
         self.improved(&best, Phase::Feasibility);
         Some(best)
-    }
-
-    /// The same where there are too many nodes to work on all of them at once.
-    fn minimize_peak_of_large(&mut self, descent: Descent, start: Option<&[NodeId]>) -> Found {
-        // Starts with a budget below every peak, so that what is far from it counts when an order is chosen.
-        let mut large = self.large(descent.target, start);
-        if large.best().duration > descent.max_duration {
-            large = self.large(descent.target, None);
-        }
-        large.descend(descent, &mut self.meter, |large| {
-            let lowest = large.best();
-            self.last_improvement = large.steps();
-            (self.report)(&lowest, large.steps(), Phase::Feasibility);
-        });
-        self.best = Some(large.best());
-        self.improve_large(&mut large);
-        self.lowest_peak = self.lowest_peak.min(large.peak());
-        self.state.steps = large.steps();
-        self.found()
     }
 }

@@ -55,19 +55,10 @@ impl Price {
     /// A price at which so many mean sizes of excess cost as much as one mean duration.
     pub(crate) fn new(units: Units, excess: f64) -> Self {
         Self {
-            value: Self::at(units, excess),
+            value: units.duration / (excess * units.bytes),
             proposals: 0,
             over_budget: 0,
         }
-    }
-
-    /// Starts from another price; what was counted since the last look stays.
-    pub(crate) fn reset(&mut self, units: Units, excess: f64) {
-        self.value = Self::at(units, excess);
-    }
-
-    fn at(units: Units, excess: f64) -> f64 {
-        units.duration / (excess * units.bytes)
     }
 
     /// Counts a state that was proposed.

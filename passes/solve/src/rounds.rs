@@ -1,176 +1,228 @@
-//! Rounds of improvement from a sequence within the budget, and new beginnings where they no longer help.
+//! Improvement of sequences within the budget: annealing and large neighbourhood search make others, which all threads
+//! share; then stretches of one are put into another.
 //!
-//! Which kind of round helps depends on the graph, the budget, and how good the sequence is already. So each is tried, and then the one
-//! that gained most for its steps the last time. Where none has helped since the last gain, the search begins anew from the reference
-//! order with other random numbers, since one way into the budget may end far from the other; the better of the two is kept.
+//! Where an annealing ends is a matter of luck. Large neighbourhood search finds the best sequences nearby, and no others. What two of
+//! them make is often better than both.
 
-use crate::anneal::{Annealing, Schedule};
+use std::sync::PoisonError;
+
+use crate::anneal::Schedule;
+use crate::best::Best;
 use crate::control::Phase;
-use crate::large::Cooling;
-use crate::repair::Chain;
+use crate::pool::{Draw, Pool, relink};
+use crate::profile::Round;
+use crate::repair::RepairOptions;
+use crate::sequence::Sequence;
 use crate::strategy::{FIRST_ROUND, Worker};
 
-/// Steps per node of the first round, at least.
+/// Steps per node of the first round on the way into a budget, at least.
 const STEPS_PER_NODE: u64 = 200;
-/// The first round takes this share of what is left, as a divisor; the next ones are longer.
+/// That round takes this share of what is left, as a divisor; the next ones are longer.
 const ROUNDS_TO_GO: u64 = 16;
 /// Steps of that round at least, and at most per node.
 const SHORTEST_ROUND: u64 = 1_000;
 const MOST_STEPS_PER_NODE: u64 = 5_000;
+/// A variation takes this share of what is left at the beginning, as a divisor, and so many steps per node at most.
+const VARIATIONS: u64 = 48;
+const VARIATION_PER_NODE: u64 = 1_000;
+/// In free order annealing takes so many times as many steps.
+const FREE_STEPS: u64 = 4;
+/// What is made of two sequences is improved with this share of the steps of a variation, as a divisor.
+const RELINKED: u64 = 5;
+/// Annealing begins at so many mean durations, and where the order is free, with what is made of two sequences, at so many.
+const HOT: f64 = 1.5;
+const MILD: f64 = 0.1;
+/// It may have this share more overhead than the longer of both before that, as a divisor.
+const DETOUR: i64 = 4;
 
 impl Schedule {
-    /// From a sequence within the budget to better ones: hot enough for other recomputes, with excess as cheap as it may be.
-    pub(crate) const JOINT: Self = Self {
-        hot: 1.5,
-        excess: 10.0,
-        adapts: true,
-        moves: 0.5,
-    };
+    /// From a sequence within the budget to better ones farther away, from so many mean durations. The cheapest recomputes settle last.
+    const fn far(hot: f64) -> Self {
+        Self {
+            hot,
+            cold: 0.002,
+            moves: 0.3,
+            ..Self::NEAR
+        }
+    }
 }
 
-impl Cooling {
-    /// From a sequence within the budget to better ones farther away. The cheapest recomputes settle last.
-    const FAR: Self = Self {
-        hot: 1.5,
-        cold: 0.002,
-        moves: 0.3,
-    };
-}
+/// The ways to a sequence that differs from the best one in fixed order, in turns: annealing of the best one, or of the one at the end of a new
+/// way into the budget, from the reference order.
+const FIXED: [Option<Schedule>; 3] = [Some(Schedule::far(HOT)), None, Some(Schedule::MELT)];
 
-/// What a round does.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Round {
-    /// Annealing of the dense state.
-    Anneal(Schedule),
-    /// Annealing of the timeline of large graphs, from this many mean durations: its moves aim at the places above the budget.
-    Frame(f64),
-    Neighbourhood,
-}
-
-/// The kinds of rounds.
-const ROUNDS: [Round; 7] = [
-    Round::Frame(1.5),
-    Round::Neighbourhood,
-    Round::Frame(0.4),
-    Round::Anneal(Schedule::JOINT),
-    Round::Frame(5.0),
-    Round::Frame(0.05),
-    Round::Anneal(Schedule::MELT),
+/// The ways in free order, in turns.
+const FREE: [Option<Schedule>; 4] = [
+    Some(Schedule::far(0.4)),
+    Some(Schedule::far(HOT)),
+    None,
+    Some(Schedule::far(0.05)),
 ];
 
-/// What is known of the kinds of rounds.
-struct Records {
-    /// What a step of its last round gained; without end before the first.
-    gains: [f64; ROUNDS.len()],
-    /// Whether it was tried since the last gain of any kind.
-    tried: [bool; ROUNDS.len()],
-    /// The kind that is tried first.
-    first: usize,
-}
-
-impl Records {
-    /// Threads differ in what they try first.
-    fn new(stream: u64) -> Self {
-        Self {
-            gains: [f64::INFINITY; ROUNDS.len()],
-            tried: [false; ROUNDS.len()],
-            first: (stream % ROUNDS.len() as u64) as usize,
-        }
-    }
-
-    /// The kind to try next; none where all failed since the last gain.
-    fn next(&self) -> Option<usize> {
-        let in_turn = (0..ROUNDS.len()).map(|turn| (turn + self.first) % ROUNDS.len());
-        let open = in_turn.filter(|&kind| !self.tried[kind]);
-        open.min_by(|&a, &b| self.gains[b].total_cmp(&self.gains[a]))
-    }
-
-    fn count(&mut self, kind: usize, gain: i64, steps: u64) {
-        self.gains[kind] = gain as f64 / steps.max(1) as f64;
-        if gain > 0 {
-            self.tried = [false; ROUNDS.len()];
-        } else {
-            self.tried[kind] = true;
-        }
-    }
-}
-
 impl Worker<'_> {
-    /// Improves the best sequence until the goal is reached, or a limit or convergence ends the search. Where it gets no further it begins
-    /// anew from the reference order, and keeps the better of both. Nothing where there is no sequence.
+    /// Improves the best sequence until the goal is reached, or a limit or convergence ends the search. Nothing where there is no sequence.
     pub(crate) fn improve(&mut self) {
-        self.improve_while_it_pays();
+        if self.is_large {
+            self.improve_frames();
+            return;
+        }
+        let left = self.meter.steps_left(self.state.steps).unwrap_or(u64::MAX);
+        let most = VARIATION_PER_NODE * self.dag.len() as u64;
+        let first = (left / VARIATIONS).min(most).max(SHORTEST_ROUND);
+        if self.is_over() {
+            return;
+        }
+        if self.dag.is_free() {
+            let length = self.first_length();
+            self.during(Round::Anneal, |worker| worker.anneal_best(HOT, length));
+        }
+        self.during(Round::Neighbourhood, |worker| worker.search_neighbourhoods(first));
+        self.contribute(None);
         while !self.is_over() {
-            let Some(before) = self.best.as_ref().map(|best| best.duration) else {
+            self.adopt();
+            let Some(best) = self.best.take() else {
                 return;
             };
-            let budget = self.state.budget();
-            self.kept = self.best.take();
-            self.sink_into(budget, None);
-            self.improve_while_it_pays();
-            let is_own = self.keep_better();
-            let after = self.best.as_ref().map_or(before, |best| best.duration);
-            if !is_own && after < before {
-                // That of another thread, from which this one has not searched yet.
-                self.improve_while_it_pays();
+            let (draw, generation) = self.with_pool(|pool, rng| (pool.draw(rng), pool.generation));
+            let steps = self.fitting(first.saturating_add(first / 2 * u64::from(generation)));
+            self.kept = Some(best);
+            match draw {
+                Draw::Vary => self.vary(steps),
+                Draw::Relink(shorter, longer) => self.during(Round::Relink, |worker| {
+                    worker.relink(&shorter, &longer, steps / RELINKED);
+                }),
             }
+            self.keep_better();
         }
     }
 
-    /// Rounds of improvement until none of their kinds helps, each longer than the one before.
-    fn improve_while_it_pays(&mut self) {
-        let mut length = self.first_length();
-        let mut records = Records::new(self.stream);
-        while !self.is_over() {
-            self.exchange();
-            let Some(before) = self.best.as_ref().map(|best| best.duration) else {
-                return;
-            };
-            let Some(kind) = records.next() else {
-                return;
-            };
-            let first_step = self.state.steps;
-            let steps = self.fitting(length);
-            match ROUNDS[kind] {
-                Round::Neighbourhood => self.search_neighbourhoods(steps),
-                Round::Frame(hot) => {
-                    let cooling = Cooling { hot, ..Cooling::FAR };
-                    self.anneal_as_frame(cooling, steps);
-                }
-                Round::Anneal(schedule) => {
-                    self.load_best();
-                    self.anneal_with(schedule, Chain::SHORT, steps, |worker| {
-                        worker.note(Phase::Annealing);
-                        false
-                    });
-                }
-            }
-            let after = self.best.as_ref().map_or(before, |best| best.duration);
-            tracing::trace!(kind, steps, before, after, "round");
-            records.count(kind, before - after, self.state.steps - first_step);
-            length += length / 3;
+    /// One more sequence for the pool, by annealing: in fixed order another one, if it takes longer than the best.
+    fn vary(&mut self, steps: u64) {
+        let ways: &[Option<Schedule>] = if self.dag.is_free() { &FREE } else { &FIXED };
+        let way = ways[self.variations % ways.len()];
+        self.variations += 1;
+        if let Some(kept) = &self.kept {
+            self.state.load(&kept.sequence);
         }
+        if way.is_none() {
+            self.sink_into(self.state.budget(), None, 1.0);
+        }
+        let schedule = way.unwrap_or(Schedule::far(HOT));
+        let mut steps_of_annealing = steps;
+        if self.dag.is_free() {
+            steps_of_annealing *= FREE_STEPS;
+            self.best = self.best.take().or_else(|| self.kept.clone());
+        }
+        self.during(Round::Anneal, |worker| {
+            worker.anneal_with(schedule, steps_of_annealing, |worker| {
+                worker.note(Phase::Annealing);
+                false
+            });
+        });
+        self.during(Round::Neighbourhood, |worker| worker.search_neighbourhoods(steps));
+        self.contribute(None);
+    }
+
+    /// Puts a stretch of the longer sequence into the shorter one, and improves what comes out.
+    fn relink(&mut self, shorter: &Best, longer: &Best, steps: u64) {
+        let child = relink(self.dag, &shorter.sequence, &longer.sequence, &mut self.rng);
+        self.state.load(&child);
+        let overhead = longer.duration - self.dag.total_duration();
+        let options = RepairOptions {
+            duration_limit: longer.duration + overhead / DETOUR + 1,
+            ..RepairOptions::GREEDY
+        };
+        if self.repair(options, Phase::Neighbourhood) {
+            if self.dag.is_free() {
+                self.anneal_best(MILD, steps);
+            }
+            self.search_neighbourhoods(steps);
+        }
+        self.contribute(Some(longer.duration));
+    }
+
+    /// Gives the sequence at hand to the pool, in place of the one of this duration.
+    fn contribute(&mut self, replaced: Option<i64>) {
+        let (new, budget) = (self.best.take(), self.state.budget());
+        self.with_pool(|pool, _| match &new {
+            Some(new) => pool.add(new, budget, replaced),
+            None => pool.fail(),
+        });
+        self.best = new;
+    }
+
+    /// Takes the best sequence of all threads, if it is better or there is no own one.
+    pub(crate) fn adopt(&mut self) {
+        let budget = self.state.budget();
+        let own = self.best.as_ref().map_or(i64::MAX, |best| best.duration);
+        let better = self.with_pool(|pool, _| pool.best(budget).filter(|other| other.duration < own).cloned());
+        if better.is_some() {
+            self.best = better;
+            self.last_improvement = self.state.steps;
+        }
+    }
+
+    fn with_pool<T>(&mut self, task: impl FnOnce(&mut Pool, &mut crate::Rng) -> T) -> T {
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        task(&mut pool, &mut self.rng)
+    }
+
+    /// Annealing from the best sequence to shorter ones.
+    fn anneal_best(&mut self, hot: f64, steps: u64) {
+        if self.best.is_none() {
+            return;
+        }
+        self.load_best();
+        self.annealing.set(Schedule::far(hot));
+        self.anneal_towards(0, Some(self.goal), steps);
+        self.note(Phase::Annealing);
+    }
+
+    /// Anneals the frame for so many steps, or until there is no more excess than is allowed, and the duration is that of the goal; without a
+    /// goal all that counts is the excess. The state is not worse after than before.
+    pub(crate) fn anneal_towards(&mut self, allowed: i64, goal: Option<i64>, steps: u64) {
+        let rank = |state: &Sequence<'_>| (state.excess().max(allowed), state.duration());
+        let is_reached =
+            |state: &Sequence<'_>| state.excess() <= allowed && goal.is_none_or(|goal| state.duration() <= goal);
+        if is_reached(&self.state) {
+            return;
+        }
+        if goal.is_none() {
+            self.annealing.restart();
+        }
+        let mut best = rank(&self.state);
+        self.annealing.log.clear();
+        self.walk(allowed, steps, |worker| {
+            if rank(&worker.state) < best {
+                best = rank(&worker.state);
+                worker.annealing.log.clear();
+            }
+            is_reached(&worker.state)
+        });
+        self.state.undo_to(&mut self.annealing.log, 0);
     }
 
     /// Annealing from the state; `moved` is called after each change and says whether to end.
-    pub(crate) fn anneal_with(
-        &mut self,
-        schedule: Schedule,
-        chain: Chain,
-        steps: u64,
-        mut moved: impl FnMut(&mut Self) -> bool,
-    ) {
-        let mut annealing = Annealing::new(self.dag, schedule, chain);
+    pub(crate) fn anneal_with(&mut self, schedule: Schedule, steps: u64, mut moved: impl FnMut(&mut Self) -> bool) {
+        self.annealing.set(schedule);
+        self.walk(0, steps, |worker| {
+            worker.annealing.log.clear();
+            moved(worker)
+        });
+    }
+
+    fn walk(&mut self, allowed: i64, steps: u64, mut moved: impl FnMut(&mut Self) -> bool) {
         let begin = self.state.steps;
         while self.state.steps - begin < steps && !self.is_over() {
             let progress = (self.state.steps - begin) as f64 / steps as f64;
-            if annealing.step(&mut self.state, progress, &mut self.rng) && moved(self) {
+            let changed = self.annealing.step(&mut self.state, allowed, progress, &mut self.rng);
+            if changed && moved(self) {
                 return;
             }
         }
     }
 
-    /// Steps of the first round of improvement.
+    /// Steps of the first round on the way into a budget.
     pub(crate) fn first_length(&self) -> u64 {
         let Some(left) = self.meter.steps_left(self.state.steps) else {
             return self.first_round();
@@ -187,35 +239,5 @@ impl Worker<'_> {
     pub(crate) fn fitting(&self, steps: u64) -> u64 {
         let left = self.meter.steps_left(self.state.steps).unwrap_or(u64::MAX);
         steps.min(left.max(FIRST_ROUND / 2))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_kind_is_tried_then_the_one_that_gained_most_until_none_gains() {
-        let mut records = Records::new(0);
-        for kind in 0..ROUNDS.len() {
-            assert_eq!(records.next(), Some(kind));
-            let gain = [0, 5, 0, 9, 0, 0, 0][kind];
-            records.count(kind, gain, 1);
-        }
-        assert_eq!(records.next(), Some(3), "it gained most");
-        records.count(3, 1, 1);
-        assert_eq!(records.next(), Some(1), "it gained more the last time");
-        let mut failed = 0;
-        while let Some(kind) = records.next() {
-            records.count(kind, 0, 1);
-            failed += 1;
-        }
-        assert_eq!(failed, ROUNDS.len());
-    }
-
-    #[test]
-    fn threads_begin_with_other_kinds() {
-        let first: Vec<_> = (0..8).map(|stream| Records::new(stream).next().unwrap()).collect();
-        assert_eq!(first, [0, 1, 2, 3, 4, 5, 6, 0]);
     }
 }

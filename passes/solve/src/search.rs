@@ -11,6 +11,7 @@ use crate::claim::Call;
 use crate::control::{MAX_THREADS, Meter, Phase};
 use crate::dag::Dag;
 use crate::measure::{Figures, measure};
+use crate::pool::Pool;
 use crate::series_parallel;
 use crate::strategy::{Found, Worker};
 use crate::{Outcome, SolveControl, Solver};
@@ -73,7 +74,7 @@ pub(crate) struct Run<'a> {
     started: Instant,
     done: AtomicBool,
     reported: Mutex<(i32, i64)>,
-    shared: Mutex<Option<Best>>,
+    pool: Mutex<Pool>,
     rank: Rank,
     /// An order of lower peak than the reference order.
     order: Option<Vec<NodeId>>,
@@ -94,7 +95,7 @@ impl<'a> Run<'a> {
             started,
             done: AtomicBool::new(false),
             reported: Mutex::new((i32::MAX, i64::MAX)),
-            shared: Mutex::new(None),
+            pool: Mutex::default(),
             rank,
             order,
         }
@@ -123,8 +124,8 @@ impl<'a> Run<'a> {
                 self.control.seed,
                 stream as u64,
                 &report,
+                &self.pool,
             );
-            worker.shared = (self.control.threads > 1).then_some(&self.shared);
             let found = task(&mut worker);
             if found.stop == StopReason::Proved {
                 self.done.store(true, Ordering::Relaxed);
@@ -181,7 +182,7 @@ impl<'a> Run<'a> {
     fn unchanged(&self) -> Option<Outcome> {
         let reference = std::iter::once_with(|| baseline(self.problem));
         let plans = reference.chain(self.order.iter().filter_map(|order| self.lower(order)));
-        let mut figured = plans.map(|plan| (measure(self.problem, &self.structure, &plan), plan));
+        let mut figured = plans.map(|plan| self.figured(plan));
         let is_within = |figures: Figures| self.problem.budget.is_none_or(|budget| figures.peak <= budget);
         let (figures, plan) = figured.find(|(figures, _)| is_within(*figures))?;
         Some(Outcome::new(
@@ -209,33 +210,35 @@ impl<'a> Run<'a> {
         {
             return self.unlowered(best, stop, steps);
         }
-        let plans = bests().filter_map(|best| {
-            let plan = self.lower(&best.sequence)?;
-            Some((measure(self.problem, &self.structure, &plan), plan))
-        });
+        let plans = bests().filter_map(|best| self.lower(&best.sequence));
         // The search takes views for a little larger than they are.
         let unchanged = (self.rank == Rank::Peak).then(|| baseline(self.problem));
-        let unchanged = unchanged.map(|plan| (measure(self.problem, &self.structure, &plan), plan));
-        let plans = plans.chain(unchanged);
+        // Where the search counts a run that lowering drops, what it takes for shorter than its start may be longer.
+        let start = self.control.warm_start.filter(|_| self.rank == Rank::Duration);
+        let start = start.and_then(|plan| self.lower(&self.dag.sequence_of(plan)?));
+        let start = start.map(|plan| self.figured(plan));
+        let start = start.filter(|(figures, _)| self.problem.budget.is_none_or(|budget| figures.peak <= budget));
+        let plans = plans.chain(unchanged).map(|plan| self.figured(plan)).chain(start);
         let better = |&(figures, _): &(Figures, Plan)| match self.rank {
             Rank::Duration => (figures.duration, figures.peak),
             Rank::Peak => (figures.peak, figures.duration),
         };
-        let Some((
-            Figures {
-                duration: objective,
-                peak,
-            },
-            plan,
-        )) = plans.min_by_key(better)
-        else {
+        let Some((figures, plan)) = plans.min_by_key(better) else {
             return Outcome::new(
                 None,
                 self.call().not_found(Status::Unknown, stop, steps),
                 Some(self.dag.unscaled(lowest)),
             );
         };
-        Outcome::new(Some(plan), self.call().found(objective, stop, steps), Some(peak))
+        Outcome::new(
+            Some(plan),
+            self.call().found(figures.duration, stop, steps),
+            Some(figures.peak),
+        )
+    }
+
+    fn figured(&self, plan: Plan) -> (Figures, Plan) {
+        (measure(self.problem, &self.structure, &plan), plan)
     }
 
     /// A sequence that cannot be lowered is a bug of ours. As a plan as it stands the checker rejects it, and the caller hears of it.

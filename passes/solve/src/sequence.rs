@@ -1,9 +1,14 @@
 //! A sequence of runs and the memory it takes, kept current while runs come, go and move.
 //!
-//! There is one sequence for graphs of all sizes. What differs is the [`Layout`]: in `state` events stand one beside the other, in
-//! `large::timeline` there is room between them.
+//! Between the runs there is room, so that a change costs what it touches and not the length of the sequence.
 
+mod edit;
+mod frame;
 mod lives;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
 
 use pulp::Arch;
 use remat_plan::{NodeId, ValueId};
@@ -12,6 +17,8 @@ use typed_index_collections::{TiVec, ti_vec};
 
 use crate::curve;
 use crate::dag::{Dag, MAX_RUNS_PER_NODE};
+
+pub(crate) use edit::Edit;
 
 remat_ir::dense_id!(
     /// An event: one run of one node in a sequence. Ids are reused, always for the same node.
@@ -23,38 +30,28 @@ impl EventId {
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
+/// No index among the recomputes.
+const NOWHERE: u32 = u32::MAX;
 /// Memory of an empty place: below every budget, whatever crosses it.
-pub(crate) const EMPTY: i32 = -(1 << 30);
-
-/// Where the events of a sequence stand.
-pub(crate) trait Layout: Default {
-    /// The place of an event when a sequence is loaded.
-    fn place(index: usize) -> usize;
-
-    /// Number of places of so many events when a sequence is loaded.
-    fn places(count: usize) -> usize;
-
-    /// Takes note that the memory of these places changed; not called for none.
-    fn changed(&mut self, places: std::ops::Range<usize>);
-
-    /// Takes note of a new sequence of so many places, and of the events in it that are not first runs.
-    fn loaded(&mut self, places: usize, recomputes: Vec<EventId>);
-}
+const EMPTY: i32 = -(1 << 30);
 
 /// A sequence of runs in which first runs stand in some topological order; as long as none is moved, in that which was loaded.
 ///
 /// An *instance* is a value made by one event. It serves all uses of the value up to the next event of its producer, and is
-/// resident from its own step to the last of these uses. *Places* order the events; the memory at a place is what is resident while
-/// its event runs.
-pub(crate) struct Sequence<'a, L> {
+/// resident from its own step to the last of these uses. *Places* order the events, a third of them empty at first; the memory at a place is
+/// what is resident while its event runs. An insertion moves the events up to the nearest empty place only. Places change when events are
+/// spread out again, so nothing but the frame may remember one across an insertion.
+///
+/// Searches work on the *frame*, a range of places: all of them, until another one is set.
+pub(crate) struct Sequence<'a> {
     pub(crate) dag: &'a Dag,
     budget: i32,
     /// The event at each place, or [`EventId::NONE`].
-    pub(crate) events: Vec<EventId>,
+    events: Vec<EventId>,
     /// Bytes resident at each place; of empty ones a very negative number.
-    pub(crate) memory: Vec<i32>,
+    memory: Vec<i32>,
     /// Per event: its place.
-    pub(crate) place: TiVec<EventId, u32>,
+    place: TiVec<EventId, u32>,
     /// Per event: the node it runs.
     node: TiVec<EventId, NodeId>,
     /// Per event: index of its first instance in `end`.
@@ -68,16 +65,23 @@ pub(crate) struct Sequence<'a, L> {
     /// Number of events in the sequence.
     count: usize,
     duration: i64,
-    pub(crate) excess: i64,
+    excess: i64,
     /// Places whose change of excess can be summed in `i32`.
     chunk: usize,
     arch: Arch,
-    pub(crate) layout: L,
+    /// The places worked on; kept current when events are spread out.
+    frame: Range<usize>,
+    /// Runs before the frame one of whose values is resident at its beginning.
+    entering: Vec<EventId>,
+    /// The events in the frame that are not first runs, and those that came since it was set; in no particular order.
+    recomputes: Vec<EventId>,
+    /// Per event: its index in `recomputes`.
+    index: TiVec<EventId, u32>,
     /// Steps taken, for limits: one per change; scans of the sequence add their share.
     pub(crate) steps: u64,
 }
 
-impl<'a, L: Layout> Sequence<'a, L> {
+impl<'a> Sequence<'a> {
     /// A valid sequence of nodes under a budget in units.
     pub(crate) fn of(dag: &'a Dag, budget: i32, nodes: &[NodeId]) -> Self {
         let mut sequence = Self {
@@ -96,16 +100,35 @@ impl<'a, L: Layout> Sequence<'a, L> {
             excess: 0,
             chunk: (i32::MAX / dag.largest_change().max(1)).clamp(1, 256) as usize,
             arch: Arch::new(),
-            layout: L::default(),
+            frame: 0..0,
+            entering: Vec::new(),
+            recomputes: Vec::new(),
+            index: TiVec::new(),
             steps: 0,
         };
         sequence.load(nodes);
         sequence
     }
 
+    /// The reference order without recomputes, under a budget in units.
+    pub(crate) fn new(dag: &'a Dag, budget: i32) -> Self {
+        let nodes: Vec<NodeId> = dag.nodes().collect();
+        Self::of(dag, budget, &nodes)
+    }
+
+    /// Loads a start, by default the reference order without recomputes.
+    pub(crate) fn load_start(&mut self, start: Option<&[NodeId]>) {
+        match start {
+            Some(start) => self.load(start),
+            None => self.load(&self.dag.nodes().collect::<Vec<NodeId>>()),
+        }
+    }
+
     /// Replaces the sequence by these nodes: every node at least once, first runs in topological order.
     pub(crate) fn load(&mut self, nodes: &[NodeId]) {
         self.place.clear();
+        self.index.clear();
+        self.recomputes.clear();
         self.node.clear();
         self.instances.clear();
         self.end.clear();
@@ -114,12 +137,11 @@ impl<'a, L: Layout> Sequence<'a, L> {
         self.duration = 0;
         self.count = nodes.len();
         self.events.clear();
-        self.events.resize(L::places(nodes.len()), EventId::NONE);
+        self.events.resize(spread_place(nodes.len()) + 1, EventId::NONE);
         let dag = self.dag;
-        let mut recomputes = Vec::new();
         for (index, &node) in nodes.iter().enumerate() {
             let event = self.new_event(node);
-            let place = L::place(index);
+            let place = spread_place(index);
             self.place[event] = place as u32;
             self.events[place] = event;
             for &value in dag.needs(node) {
@@ -132,13 +154,20 @@ impl<'a, L: Layout> Sequence<'a, L> {
                 self.duration += dag.duration(node);
             } else {
                 self.duration += dag.again(node);
-                recomputes.push(event);
+                self.list(event);
             }
             self.runs[node].push(event);
         }
-        self.layout.loaded(self.events.len(), recomputes);
+        self.entering.clear();
+        self.frame = 0..self.len();
         self.sum_memory();
-        self.steps += nodes.len() as u64 / 16 + 1;
+        self.steps += self.len() as u64 / 256 + nodes.len() as u64 / 16 + 2;
+    }
+
+    /// Takes note of an event that is not a first run.
+    pub(super) fn list(&mut self, event: EventId) {
+        self.index[event] = self.recomputes.len() as u32;
+        self.recomputes.push(event);
     }
 
     fn sum_memory(&mut self) {
@@ -183,6 +212,7 @@ impl<'a, L: Layout> Sequence<'a, L> {
         }
         let event = self.node.push_and_get_key(node);
         self.place.push(0);
+        self.index.push(NOWHERE);
         self.instances.push(self.end.len() as u32);
         self.end.extend(self.dag.values(node).map(|_| event));
         event
@@ -196,7 +226,6 @@ impl<'a, L: Layout> Sequence<'a, L> {
         }
         let memory = &mut self.memory[from..to];
         self.excess += curve::add(self.arch, memory, bytes, self.budget, self.chunk);
-        self.layout.changed(from..to);
     }
 
     /// What an event at a place of this memory exceeds the budget by.
@@ -290,9 +319,27 @@ impl<'a, L: Layout> Sequence<'a, L> {
         })
     }
 
+    /// Where a first run may stand: behind the first place, before the second.
+    pub(crate) fn freedom(&self, event: EventId) -> (usize, usize) {
+        let (dag, node) = (self.dag, self.node_of(event));
+        let first = |&other: &NodeId| self.place_of(self.runs(other)[0]);
+        let last = |&other: &NodeId| self.runs(other).last().map_or(0, |&run| self.place_of(run));
+        let after = dag.predecessors(node).iter().map(first);
+        let after = after.chain(dag.anti_predecessors(node).iter().map(last)).max();
+        let users = dag.successors(node).iter().map(first);
+        let again = self.runs(node).get(1).map(|&run| self.place_of(run));
+        (after.unwrap_or(0), users.chain(again).min().unwrap_or(self.len()))
+    }
+
     /// Whether the sequence has reached the length at which the search gives up.
     pub(crate) fn is_full(&self) -> bool {
         self.count >= (self.dag.len() + 1) * MAX_RUNS_PER_NODE
+    }
+
+    /// Whether an event is in the sequence.
+    #[inline]
+    pub(crate) fn is_present(&self, event: EventId) -> bool {
+        self.runs[self.node_of(event)].contains(&event)
     }
 
     /// Whether an event is in the sequence and the first run of its node.
@@ -346,6 +393,16 @@ impl<'a, L: Layout> Sequence<'a, L> {
         self.excess
     }
 
+    /// Number of places.
+    pub(crate) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// The largest memory of all.
+    pub(crate) fn peak(&self) -> i32 {
+        self.memory.iter().copied().fold(0, i32::max)
+    }
+
     /// The nodes in the order in which they run.
     pub(crate) fn nodes(&self) -> Vec<NodeId> {
         let events = self.events.iter().filter(|&&event| event != EventId::NONE);
@@ -356,4 +413,9 @@ impl<'a, L: Layout> Sequence<'a, L> {
 #[inline]
 fn over(memory: i32, budget: i32) -> i64 {
     i64::from(memory.max(budget)) - i64::from(budget)
+}
+
+/// Where an event stands when all are spread out: every third place is empty.
+fn spread_place(index: usize) -> usize {
+    1 + index + index / 2
 }

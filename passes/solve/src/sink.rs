@@ -9,6 +9,7 @@ use crate::anneal::Schedule;
 use crate::best::Best;
 use crate::control::Phase;
 use crate::descent::Descent;
+use crate::profile::Round;
 use crate::repair::{Chain, RepairOptions};
 use crate::strategy::Worker;
 
@@ -19,50 +20,21 @@ const SMALLEST_SINK: i32 = 64;
 /// The deepest chains of greedy repair.
 const DEEPEST_GREEDY: usize = 48;
 
-impl Schedule {
-    /// The way into a tight budget: excess is expensive, and at first so hot that recomputes cost nothing.
-    const WIDE: Self = Self {
-        hot: 300.0,
-        excess: 0.05,
-        adapts: false,
-        moves: 0.4,
-    };
-    /// The same, not as hot.
-    pub(crate) const MELT: Self = Self {
-        hot: 40.0,
-        ..Self::WIDE
-    };
-}
-
-/// A way to lower the peak.
-#[derive(Clone, Copy)]
-enum Sinking {
-    /// Annealing that inserts such chains.
-    Anneal(Schedule, Chain),
-    /// Recomputes where they are cheapest, with ever longer chains.
-    Greedy,
-}
-
-/// The ways to lower the peak, in turns: none is the best one for all graphs.
-const SINKING: [Sinking; 3] = [
-    Sinking::Anneal(Schedule::MELT, Chain::LONG),
-    Sinking::Anneal(Schedule::WIDE, Chain::SHORT),
-    Sinking::Greedy,
-];
+/// So hot at first that recomputes cost nothing.
+const WIDE: Schedule = Schedule {
+    hot: 300.0,
+    ..Schedule::MELT
+};
 
 impl Worker<'_> {
-    /// Finds a sequence within a budget, from `start` or the reference order; it becomes the best one.
-    pub(crate) fn sink_into(&mut self, budget: i32, start: Option<&[NodeId]>) {
-        match start {
-            Some(start) => self.state.load(start),
-            None => self.state.load_reference(),
-        }
+    /// Finds a sequence within a budget with a share of the limits, from `start` or the reference order; it becomes the best one.
+    pub(crate) fn sink_into(&mut self, budget: i32, start: Option<&[NodeId]>, share: f64) {
+        self.state.load_start(start);
         let descent = Descent {
             target: budget,
             max_duration: i64::MAX,
             announce: false,
-            share: 1.0,
-            last_step: u64::MAX,
+            share,
         };
         self.sink(descent);
         self.state.set_budget(budget);
@@ -73,6 +45,10 @@ impl Worker<'_> {
     ///
     /// Whenever an annealing reaches its budget it goes on with a lower one; at the target, it goes on to shorter sequences.
     pub(crate) fn sink(&mut self, descent: Descent) -> Best {
+        self.during(Round::Sink, |worker| worker.sink_in_turns(descent))
+    }
+
+    fn sink_in_turns(&mut self, descent: Descent) -> Best {
         let mut lowest = Best::of(&self.state);
         let (mut annealed, mut greedy) = (lowest.clone(), lowest.clone());
         // Under a short limit all ways have their turn, too.
@@ -84,48 +60,46 @@ impl Worker<'_> {
         self.best = None;
         self.state.set_budget(descent.target);
         self.note(Phase::Feasibility);
-        for way in SINKING.into_iter().cycle().skip(self.stream as usize % SINKING.len()) {
-            if !descent.announce {
+        // In turns: neither is the better one for all graphs, and threads begin with one or the other.
+        for turn in self.stream.. {
+            if !descent.announce && self.kept.is_none() {
                 // Another thread may be there already.
                 self.state.set_budget(descent.target);
-                self.exchange();
+                self.adopt();
             }
             if self.best.is_some() || self.is_over() || self.meter.used_up(descent.share, self.state.steps) {
                 break;
             }
-            match way {
-                Sinking::Anneal(schedule, chain) => {
-                    self.state.set_budget(next(annealed.peak));
-                    self.state.load(&annealed.sequence);
-                    let steps = self.fitting(length);
-                    self.anneal_with(schedule, chain, steps, |worker| {
-                        if worker.state.excess() <= 0 {
-                            worker.sunk(&mut annealed, &mut lowest, descent);
-                            let budget = next(annealed.peak);
-                            if budget < worker.state.budget() {
-                                worker.state.set_budget(budget);
-                            }
-                        }
-                        false
-                    });
-                    length += length / 3;
-                }
-                Sinking::Greedy => {
-                    let last_step = self.state.steps + length / 2;
-                    while self.best.is_none() && self.state.steps < last_step && greedy_chain.depth <= DEEPEST_GREEDY {
-                        self.state.set_budget(next(greedy.peak));
-                        self.state.load(&greedy.sequence);
-                        let options = RepairOptions {
-                            chain: greedy_chain,
-                            max_steps: last_step.saturating_sub(self.state.steps),
-                            ..RepairOptions::GREEDY
-                        };
-                        if self.restore(options) {
-                            self.sunk(&mut greedy, &mut lowest, descent);
-                        } else {
-                            greedy_chain = greedy_chain.longer();
+            if turn.is_multiple_of(2) {
+                self.state.set_budget(next(annealed.peak));
+                self.state.load(&annealed.sequence);
+                let steps = self.fitting(length);
+                self.anneal_with(WIDE, steps, |worker| {
+                    if worker.state.excess() <= 0 {
+                        worker.sunk(&mut annealed, &mut lowest, descent);
+                        let budget = next(annealed.peak);
+                        if budget < worker.state.budget() {
+                            worker.state.set_budget(budget);
                         }
                     }
+                    false
+                });
+                length += length / 3;
+                continue;
+            }
+            let last_step = self.state.steps + length / 2;
+            while self.best.is_none() && self.state.steps < last_step && greedy_chain.depth <= DEEPEST_GREEDY {
+                self.state.set_budget(next(greedy.peak));
+                self.state.load(&greedy.sequence);
+                let options = RepairOptions {
+                    chain: greedy_chain,
+                    max_steps: last_step.saturating_sub(self.state.steps),
+                    ..RepairOptions::GREEDY
+                };
+                if self.restore(options) {
+                    self.sunk(&mut greedy, &mut lowest, descent);
+                } else {
+                    greedy_chain = greedy_chain.longer();
                 }
             }
         }

@@ -1,20 +1,20 @@
 //! What one thread does with its time.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use remat_plan::{NodeId, Problem, StopReason, Structure};
 
 use crate::Rng;
+use crate::anneal::Annealing;
 use crate::best::Best;
-use crate::cleanup::cleanup;
 use crate::control::{Meter, Phase};
 use crate::dag::Dag;
 use crate::floor::{LeastPeak, bound};
-use crate::large::{Cooling, Large};
 use crate::lns::Neighbourhood;
-use crate::repair::{Chain, RepairOptions};
-use crate::sequence::EventId;
-use crate::state::{Edit, State};
+use crate::pool::Pool;
+use crate::profile::{Clock, Round};
+use crate::repair::RepairOptions;
+use crate::sequence::Sequence;
 
 /// Steps of each half of the first round of improvement.
 pub(crate) const FIRST_ROUND: u64 = 50_000;
@@ -23,11 +23,13 @@ const DIRECT_LIMIT: i64 = 3;
 /// As is one that takes this many steps per node on a small graph, and on a larger one; there, at least as many as a first round.
 const DIRECT_STEPS: (u64, u64) = (300, 50);
 /// Number of nodes from which on the search works on stretches of the sequence, one after another.
-pub(crate) const LARGE: usize = 2_000;
+const LARGE: usize = 2_000;
 /// The most by which a step of the neighbourhood search may make a sequence longer, as a share of its overhead.
 const SLACK: f64 = 0.02;
 /// Share of the limits for a bound on the peak of every plan.
 const FLOOR_SHARE: f64 = 0.1;
+/// Share of the limits after which a sequence of the least peak is taken for a start, where one is known.
+const SINK_SHARE: f64 = 0.2;
 /// A plan that takes this share longer than running every op once leaves much to gain.
 const MUCH_TO_GAIN: f64 = 0.05;
 /// How many times as long the search goes on without a plan.
@@ -50,22 +52,24 @@ pub(crate) type Report<'a> = &'a dyn Fn(&Best, u64, Phase);
 
 /// One thread of the search.
 pub(crate) struct Worker<'a> {
-    problem: &'a Problem,
-    structure: &'a Structure,
+    pub(crate) problem: &'a Problem,
+    pub(crate) structure: &'a Structure,
     pub(crate) dag: &'a Dag,
-    pub(crate) state: State<'a>,
+    /// Whether there are too many nodes to work on all of them at once.
+    pub(crate) is_large: bool,
+    pub(crate) state: Sequence<'a>,
     pub(crate) meter: Meter<'a>,
+    pub(crate) clock: Clock<'a>,
     pub(crate) rng: Rng,
     /// Number of the thread; the first does what need not be done twice.
     pub(crate) stream: u64,
     /// Whether it was proved that there is no plan.
     impossible: bool,
     neighbourhood: Neighbourhood,
-    log: Vec<Edit>,
-    buffer: Vec<EventId>,
+    pub(crate) annealing: Annealing,
     /// The shortest sequence within the budget.
     pub(crate) best: Option<Best>,
-    /// The best sequence of all, where the search has begun anew.
+    /// The best sequence of all, where the search is after another one.
     pub(crate) kept: Option<Best>,
     /// The lowest peak of any sequence.
     pub(crate) lowest_peak: i32,
@@ -73,12 +77,12 @@ pub(crate) struct Worker<'a> {
     pub(crate) goal: i64,
     /// Whether the budget is a stage on the way to another: then a better sequence is no improvement of the answer.
     pub(crate) on_the_way: bool,
-    /// The longest chains that annealing inserts.
-    pub(crate) chain: Chain,
     pub(crate) last_improvement: u64,
     pub(crate) report: Report<'a>,
-    /// The best sequence of all threads, where there are several.
-    pub(crate) shared: Option<&'a Mutex<Option<Best>>>,
+    /// What all threads share.
+    pub(crate) pool: &'a Mutex<Pool>,
+    /// How many sequences this thread has made by annealing; threads begin with other ways.
+    pub(crate) variations: usize,
 }
 
 impl<'a> Worker<'a> {
@@ -89,38 +93,59 @@ impl<'a> Worker<'a> {
         seed: u64,
         stream: u64,
         report: Report<'a>,
+        pool: &'a Mutex<Pool>,
     ) -> Self {
-        let state = State::new(dag, i32::MAX);
+        let state = Sequence::new(dag, i32::MAX);
         Self {
             problem,
             structure,
             dag,
+            is_large: dag.len() > LARGE,
             lowest_peak: state.peak(),
             state,
+            clock: Clock::new(meter.control().profile),
             meter,
             rng: Rng::new(seed, stream),
             stream,
             impossible: false,
             neighbourhood: Neighbourhood::default(),
-            log: Vec::new(),
-            buffer: Vec::new(),
+            annealing: Annealing::new(dag),
             best: None,
             kept: None,
             goal: dag.total_duration(),
             on_the_way: false,
-            chain: Chain::SHORT,
             last_improvement: 0,
             report,
-            shared: None,
+            pool,
+            variations: stream as usize,
         }
     }
 
     /// Searches for the shortest sequence within a budget.
     pub(crate) fn minimize_duration(&mut self, start: Option<&[NodeId]>) -> Found {
         let budget = self.dag.scaled_budget(self.problem.budget);
-        if self.dag.len() > LARGE {
-            return self.minimize_duration_of_large(budget, start);
+        let replicate = |worker: &mut Self| worker.during(Round::Replicate, |worker| worker.replicate(budget));
+        if self.is_large {
+            replicate(self);
+            self.begin_large(budget, start);
+        } else {
+            self.begin(budget, start);
+            // Other threads go the other way in the meantime; what is better is shared.
+            if self.stream.is_multiple_of(2) {
+                replicate(self);
+            }
         }
+        self.go_on(budget, start)
+    }
+
+    /// The same where there are few nodes, and no look at what repeats.
+    pub(crate) fn shorten(&mut self, budget: i32, start: Option<&[NodeId]>) -> Found {
+        self.begin(budget, start);
+        self.go_on(budget, start)
+    }
+
+    /// The direct way to a first sequence.
+    fn begin(&mut self, budget: i32, start: Option<&[NodeId]>) {
         self.state.set_budget(budget);
         if let Some(start) = start {
             self.state.load(start);
@@ -133,102 +158,99 @@ impl<'a> Worker<'a> {
             ..RepairOptions::GREEDY
         };
         self.repair(options, Phase::Greedy);
-        if self.best.is_none()
-            && self.stream == 0
-            && let Some(bytes) = self.problem.budget
-            && self.least_peak(bytes).0.bytes > bytes
-        {
-            self.impossible = true;
-            self.meter.stop(StopReason::Proved);
-        }
-        if self.best.is_none() {
-            self.sink_into(budget, start);
+    }
+
+    /// The same where there are too many nodes to work on all of them at once; not for long where there is a sequence.
+    fn begin_large(&mut self, budget: i32, start: Option<&[NodeId]>) {
+        self.kept = self.best.take();
+        let last_step = match &self.kept {
+            Some(_) => self.state.steps.saturating_add(FIRST_ROUND),
+            None => u64::MAX,
+        };
+        self.load_start(budget, start);
+        self.during(Round::Repair, |worker| {
+            if worker.reach(last_step) {
+                worker.note(Phase::Greedy);
+            }
+        });
+        self.lowest_peak = self.lowest_peak.min(self.state.peak());
+        self.keep_better();
+    }
+
+    /// Improves the sequence at hand; where there is none, finds one first.
+    fn go_on(&mut self, budget: i32, start: Option<&[NodeId]>) -> Found {
+        if self.best.is_none() && !self.is_large {
+            self.begin_tight(budget, start);
         }
         self.improve();
         self.found()
     }
 
-    /// The same where there are too many nodes to work on all of them at once.
-    fn minimize_duration_of_large(&mut self, budget: i32, start: Option<&[NodeId]>) -> Found {
-        let mut large = self.large(budget, start);
-        let reached = large.reach(&mut self.meter, u64::MAX);
-        self.lowest_peak = self.lowest_peak.min(large.peak());
-        if reached {
-            let best = large.best();
-            self.state.steps = large.steps();
-            self.improved(&best, Phase::Greedy);
-            self.best = Some(best);
-            self.improve_large(&mut large);
+    /// Finds a first sequence where the direct way fails, or that there is none. Where lowering the peak takes long, a sequence of the least peak
+    /// will do, if one is known.
+    fn begin_tight(&mut self, budget: i32, start: Option<&[NodeId]>) {
+        let mut least = None;
+        if self.stream == 0
+            && let Some(bytes) = self.problem.budget
+        {
+            let (bound, sequence) = self.least_peak(bytes);
+            if bound.bytes > bytes {
+                self.impossible = true;
+                self.meter.stop(StopReason::Proved);
+            }
+            least = sequence;
         }
-        self.state.steps = large.steps();
-        self.found()
-    }
-
-    /// A search on stretches from a sequence, by default from the reference order.
-    pub(crate) fn large(&self, budget: i32, start: Option<&[NodeId]>) -> Large<'a> {
-        let reference: Vec<NodeId>;
-        let start = if let Some(start) = start {
-            start
-        } else {
-            reference = self.dag.nodes().collect();
-            &reference
-        };
-        Large::new(self.dag, budget, start, self.rng.clone(), self.state.steps)
-    }
-
-    /// Shortens a sequence within its budget stretch by stretch.
-    pub(crate) fn improve_large(&mut self, large: &mut Large<'a>) {
-        large.improve(self.goal, u64::MAX, &mut self.meter, |large| {
-            let best = large.best();
-            self.last_improvement = large.steps();
-            (self.report)(&best, large.steps(), Phase::Annealing);
-            self.best = Some(best);
-        });
+        let share = if least.is_some() { SINK_SHARE } else { 1.0 };
+        self.sink_into(budget, start, share);
+        if self.best.is_none()
+            && let Some(sequence) = least
+        {
+            self.best = self.at_peak(budget, &sequence);
+        }
     }
 
     /// A peak that no plan undercuts, and a sequence that has it, where one is known; nothing more is asked of it once it is above `enough` bytes. Takes a small share of the limits.
     pub(crate) fn least_peak(&mut self, enough: u64) -> (LeastPeak, Option<Vec<NodeId>>) {
-        bound(self.problem, self.structure, self.dag, enough, || {
-            self.state.steps += 1;
-            !self.meter.used_up(FLOOR_SHARE, self.state.steps) && !self.meter.is_over(self.state.steps)
+        self.during(Round::Floor, |worker| {
+            bound(worker.problem, worker.structure, worker.dag, enough, || {
+                worker.state.steps += 1;
+                !worker.meter.used_up(FLOOR_SHARE, worker.state.steps) && !worker.meter.is_over(worker.state.steps)
+            })
         })
     }
 
     /// Repairs the state, drops what became superfluous and takes note. Returns whether it is within the budget.
     pub(crate) fn repair(&mut self, options: RepairOptions, phase: Phase) -> bool {
-        let restored = self.restore(options);
-        if restored {
-            self.note(phase);
-        }
-        restored
+        self.during(Round::Repair, |worker| {
+            let restored = worker.restore(options);
+            if restored {
+                worker.note(phase);
+            }
+            restored
+        })
     }
 
     /// Repairs the state and drops what became superfluous. Returns whether it is within the budget.
     pub(crate) fn restore(&mut self, options: RepairOptions) -> bool {
-        self.log.clear();
-        let repaired = if self.dag.len() > LARGE {
-            self.restore_large(options)
+        let repaired = if self.is_large {
+            let reached = self.reach(self.state.steps.saturating_add(options.max_steps));
+            self.state.set_whole_frame();
+            reached
         } else {
-            let repair = &mut self.neighbourhood.repair;
-            repair.run(&mut self.state, options, &mut self.rng, &mut self.meter, &mut self.log)
+            self.restore_frame(options)
         };
         if repaired {
-            cleanup(&mut self.state, &mut self.buffer, &mut self.log);
+            let around = self.clock.enter(Round::Cleanup, self.state.steps);
+            self.neighbourhood.cleanup(&mut self.state);
+            self.clock.go_on_with(around, self.state.steps);
         }
         repaired
     }
 
-    /// Repairs a large state frame by frame.
-    fn restore_large(&mut self, options: RepairOptions) -> bool {
-        let (budget, steps) = (self.state.budget(), self.state.steps);
-        let mut large = Large::new(self.dag, budget, &self.state.nodes(), self.rng.clone(), steps);
-        let reached = large.reach(&mut self.meter, steps.saturating_add(options.max_steps));
-        if reached {
-            self.state.load(&large.best().sequence);
-        }
-        self.state.steps = self.state.steps.max(large.steps());
-        self.rng = large.into_rng();
-        reached
+    /// Repairs the frame. Returns whether it is within the budget.
+    pub(crate) fn restore_frame(&mut self, options: RepairOptions) -> bool {
+        let neighbourhood = &mut self.neighbourhood;
+        neighbourhood.restore(&mut self.state, options, &mut self.rng, &mut self.meter)
     }
 
     /// Neighbourhood search from the best sequence. Steps that make it a little longer are accepted, ever more rarely.
@@ -255,58 +277,13 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Annealing from the best sequence, with the moves of the search on large graphs, which aim at the places above the budget.
-    pub(crate) fn anneal_as_frame(&mut self, cooling: Cooling, steps: u64) {
-        let Some(best) = self.best.clone() else {
-            return;
-        };
-        let budget = self.state.budget();
-        let mut large = Large::new(self.dag, budget, &best.sequence, self.rng.clone(), self.state.steps);
-        large.improve_whole(cooling, steps, self.goal, &mut self.meter);
-        self.state.load(&large.best().sequence);
-        self.state.steps = self.state.steps.max(large.steps());
-        self.rng = large.into_rng();
-        self.note(Phase::Annealing);
-    }
-
-    /// Leaves the best sequence to the other threads, or takes theirs if it is better or there is no own one. A search that has begun anew goes
-    /// on with its own, and only [keeps](Worker::keep_better) theirs.
-    pub(crate) fn exchange(&mut self) {
-        let Some(shared) = self.shared else {
-            return;
-        };
-        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = [&self.best, &self.kept]
-            .into_iter()
-            .flatten()
-            .min_by_key(|own| own.duration);
-        let is_own_better = own.is_some_and(|own| shared.as_ref().is_none_or(|other| own.duration < other.duration));
-        if is_own_better {
-            *shared = own.cloned();
-        } else if let Some(other) = &*shared
-            // Where the budget is sought, that of the other thread may be larger.
-            && own.is_none_or(|own| other.duration < own.duration)
-            && other.peak <= self.state.budget()
+    /// The best sequence is the better of the one at hand and the one kept from before.
+    pub(crate) fn keep_better(&mut self) {
+        if let Some(kept) = self.kept.take()
+            && self.best.as_ref().is_none_or(|best| best.duration >= kept.duration)
         {
-            if self.kept.is_some() {
-                self.kept = Some(other.clone());
-            } else {
-                self.best = Some(other.clone());
-                self.last_improvement = self.state.steps;
-            }
-        }
-    }
-
-    /// Ends a search that began anew: the best sequence is the better of its own and the one kept from before. Returns whether it is its own.
-    pub(crate) fn keep_better(&mut self) -> bool {
-        let Some(kept) = self.kept.take() else {
-            return true;
-        };
-        let is_own = self.best.as_ref().is_some_and(|best| best.duration < kept.duration);
-        if !is_own {
             self.best = Some(kept);
         }
-        is_own
     }
 
     pub(crate) fn load_best(&mut self) {
@@ -332,7 +309,7 @@ impl<'a> Worker<'a> {
         true
     }
 
-    /// Whether a sequence is better than the one kept before the search began anew.
+    /// Whether a sequence is better than the one kept.
     fn is_best_of_all(&self, best: &Best) -> bool {
         self.kept.as_ref().is_none_or(|kept| best.duration < kept.duration)
     }
@@ -347,7 +324,18 @@ impl<'a> Worker<'a> {
     /// The answer is better now.
     pub(crate) fn improved(&mut self, best: &Best, phase: Phase) {
         self.last_improvement = self.state.steps;
+        let before = self.best.as_ref().filter(|best| self.is_best_of_all(best));
+        let before = before.or(self.kept.as_ref());
+        self.clock.improved(gain(self.dag, before, best));
         (self.report)(best, self.state.steps, phase);
+    }
+
+    /// Does something that is a round of its own.
+    pub(crate) fn during<T>(&mut self, round: Round, work: impl FnOnce(&mut Self) -> T) -> T {
+        let around = self.clock.enter(round, self.state.steps);
+        let done = work(self);
+        self.clock.go_on_with(around, self.state.steps);
+        done
     }
 
     /// Whether to stop: the goal is reached, or a limit, or the search has converged.
@@ -365,6 +353,10 @@ impl<'a> Worker<'a> {
     /// How much longer than usual an improvement is worth waiting for: the larger the graph, the more sequences there are, and the rarer are
     /// improvements, unless there is little left to gain. Without a sequence there is everything to gain.
     fn hope(&self) -> u64 {
+        let has_plan = self.best.is_some() || self.kept.is_some();
+        if self.is_large && (has_plan || self.on_the_way) {
+            return 1;
+        }
         let hundreds = (self.dag.len() as u64 / 100).max(1);
         let best = [&self.best, &self.kept]
             .into_iter()
@@ -386,6 +378,7 @@ impl<'a> Worker<'a> {
     /// What this thread has to say.
     pub(crate) fn found(&mut self) -> Found {
         self.keep_better();
+        self.clock.end(self.state.steps);
         let best = self.best.take();
         let proved = best
             .as_ref()
@@ -403,4 +396,10 @@ impl<'a> Worker<'a> {
             steps: self.state.steps,
         }
     }
+}
+
+/// By how much a sequence is shorter than the one before, in the unit of the problem.
+fn gain(dag: &Dag, before: Option<&Best>, best: &Best) -> u64 {
+    let before = before.map_or(best.duration, |before| before.duration);
+    dag.unscaled_duration(before.max(best.duration)) - dag.unscaled_duration(best.duration)
 }

@@ -7,6 +7,8 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
+use remat::solver::Profile;
+
 use crate::progress::state::Shared;
 
 /// What belongs to one command.
@@ -22,6 +24,8 @@ pub(crate) struct Context {
     kept: Mutex<Option<String>>,
     /// The line of progress that was started last.
     line: Mutex<Weak<Shared>>,
+    /// Where the time of its searches goes.
+    pub(crate) profile: Profile,
 }
 
 static PROCESS: Context = Context::new();
@@ -57,6 +61,7 @@ impl Context {
             has_result: AtomicBool::new(false),
             kept: Mutex::new(None),
             line: Mutex::new(Weak::new()),
+            profile: Profile::new(),
         }
     }
 
@@ -103,6 +108,7 @@ impl Drop for Lease {
         self.0.has_result.store(false, Ordering::SeqCst);
         *self.0.kept() = None;
         *self.0.line() = Weak::new();
+        self.0.profile.clear();
         locked(&FREE).push(self.0);
     }
 }

@@ -34,6 +34,7 @@ mod reduce;
 mod resident;
 mod runtime;
 mod scratch;
+mod search_profile;
 mod tiles;
 mod units;
 
@@ -68,6 +69,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let talk = cli.talk();
     let command = cli.chosen();
     let result = hold_streams(command).and_then(|()| command.execute(talk));
+    if let Some(table) = search_profile::table(&context::current().profile) {
+        console::write_stderr(&table);
+    }
     let delivered = console::streams::deliver();
     let status = match result.and(delivered) {
         Ok(()) => SUCCESS,

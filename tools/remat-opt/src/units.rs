@@ -2,6 +2,7 @@
 
 use bytesize::ByteSize;
 use remat::BaselineOf;
+use remat_onnxruntime_run::Closeness;
 
 /// Bytes in binary units, `3.2 MiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
@@ -20,6 +21,21 @@ pub(crate) fn pair(before: u64, after: u64) -> String {
 /// By how much a figure changes, `-63 %`; nothing where it was 0.
 pub(crate) fn change(before: u64, after: u64) -> Option<String> {
     (before > 0).then(|| added(percent(after, before) - 100.0))
+}
+
+/// How far outputs lie apart that may round otherwise.
+pub(crate) fn closeness(found: &Closeness) -> String {
+    let largest = found.relative_difference();
+    let farthest = found
+        .farthest()
+        .filter(|farthest| farthest.relative_difference > largest);
+    let farthest = farthest.map(|farthest| format!(" ({:.0e} on {})", farthest.relative_difference, farthest.kind));
+    let psnr = found.psnr_db().map(|psnr| format!(", PSNR {psnr:.0} dB"));
+    format!(
+        "close: largest difference {largest:.0e} relative{}{}",
+        farthest.unwrap_or_default(),
+        psnr.unwrap_or_default()
+    )
 }
 
 /// Per cent that are added, `+0.1 %` or `-63 %`: with a digit after the point where they are few.

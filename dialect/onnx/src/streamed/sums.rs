@@ -15,9 +15,9 @@ impl Nodes<'_, '_> {
         }
         let element = self.statistics(self.result)?;
         let pixels = self.cast(image, element)?;
-        let mean = self.reduce("ReduceMean", "mean", &pixels, 2..rank);
+        let mean = self.reduce_rows(["ReduceMean"; 2], "mean", &pixels, rank);
         let apart = self.add("Sub", "apart", &[&pixels, &mean]);
-        let squares = self.reduce("ReduceSumSquare", "squares", &apart, 2..rank);
+        let squares = self.reduce_rows(["ReduceSumSquare", "ReduceSum"], "squares", &apart, rank);
         let halves = [(mean, "means"), (squares, "sums")];
         let halves = halves.map(|(half, suffix)| match rank {
             RANK => half,
@@ -25,6 +25,15 @@ impl Nodes<'_, '_> {
         });
         self.keep(halves);
         Ok(())
+    }
+
+    /// Each row of the images of `operand`, then the rows: kernels add up one number after the other.
+    fn reduce_rows(&mut self, [of_rows, of_all]: [&str; 2], suffix: &str, operand: &str, rank: usize) -> String {
+        let rows = self.reduce(of_rows, &format!("{suffix}_of_rows"), operand, rank - 1..rank);
+        match rank {
+            3 => rows,
+            _ => self.reduce(of_all, suffix, &rows, 2..rank - 1),
+        }
     }
 
     /// As Chan, Golub and LeVeque do (Algorithms for Computing the Sample Variance, 1983, equation 2.1), for any number of parts.

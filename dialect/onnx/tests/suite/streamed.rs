@@ -103,9 +103,9 @@ fn a_normalization_in_two_passes_becomes_nodes_of_onnx() {
     const zero [1]
     const two [1]
     const six [1]
+    const m.0__axes [1]
     const m.all__shares [2, 1]
     const m.all__counts [2, 1]
-    const m.all__axes [1]
     const f__count []
     const f__epsilon []
     const f__shape [4]
@@ -113,24 +113,28 @@ fn a_normalization_in_two_passes_becomes_nodes_of_onnx() {
     const f__shape_2 [3]
     const f__shape_3 [4]
     x.0 = Slice(x, zero, two, two) __tile=[0]  # x[0:1, 0:4, 0:2, 0:2]
-    m.0__mean = ReduceMean(x.0) axes=[2, 3]
+    m.0__mean_of_rows = ReduceMean(x.0) axes=[3]
+    m.0__mean = ReduceMean(m.0__mean_of_rows) axes=[2]
     m.0__apart = Sub(x.0, m.0__mean)
-    m.0__squares = ReduceSumSquare(m.0__apart) axes=[2, 3]  # over x[0:1, 0:4, 0:2, 0:2]
+    m.0__squares_of_rows = ReduceSumSquare(m.0__apart) axes=[3]
+    m.0__squares = ReduceSum(m.0__squares_of_rows, m.0__axes)  # over x[0:1, 0:4, 0:2, 0:2]
     x.1 = Slice(x, two, six, two)  # x[0:1, 0:4, 2:6, 0:2]
-    m.1__mean = ReduceMean(x.1) axes=[2, 3]
+    m.1__mean_of_rows = ReduceMean(x.1) axes=[3]
+    m.1__mean = ReduceMean(m.1__mean_of_rows) axes=[2]
     m.1__apart = Sub(x.1, m.1__mean)
-    m.1__squares = ReduceSumSquare(m.1__apart) axes=[2, 3]  # over x[0:1, 0:4, 2:6, 0:2]
+    m.1__squares_of_rows = ReduceSumSquare(m.1__apart) axes=[3]
+    m.1__squares = ReduceSum(m.1__squares_of_rows, m.0__axes)  # over x[0:1, 0:4, 2:6, 0:2]
     m.all__means = Concat(m.0__mean, m.1__mean) axis=[2]
     m.all__sums = Concat(m.0__squares, m.1__squares) axis=[2]
     m.all__apart = Sub(m.all__means, m.0__mean)
     m.all__weighted = Mul(m.all__apart, m.all__shares)
-    m.all__shift = ReduceSum(m.all__weighted, m.all__axes)
+    m.all__shift = ReduceSum(m.all__weighted, m.0__axes)
     m.all__mean = Add(m.0__mean, m.all__shift)
     m.all__between = Sub(m.all__apart, m.all__shift)
     m.all__squared = Mul(m.all__between, m.all__between)
     m.all__sized = Mul(m.all__squared, m.all__counts)
     m.all__added = Add(m.all__sums, m.all__sized)
-    m.all__squares = ReduceSum(m.all__added, m.all__axes)  # over x[0:1, 0:4, 0:6, 0:2]
+    m.all__squares = ReduceSum(m.all__added, m.0__axes)  # over x[0:1, 0:4, 0:6, 0:2]
     f__means = Reshape(m.all__mean, f__shape)
     f__sums = Reshape(m.all__squares, f__shape)
     f__mean = ReduceMean(f__means) axes=[2]
@@ -253,11 +257,11 @@ fn halves_are_computed_in_single_precision() {
     const f__shape [3]
     const y.0__shape [3]
     m.0__wide = Cast(x) to=[1] __tile=[0]
-    m.0__mean = ReduceMean(m.0__wide, m.0__axes)
-    m.0__apart = Sub(m.0__wide, m.0__mean)
-    m.0__squares = ReduceSumSquare(m.0__apart, m.0__axes)
-    m.0__means = Reshape(m.0__mean, m.0__shape)
-    m.0__sums = Reshape(m.0__squares, m.0__shape)  # over x[0:2, 0:3, 0:5]
+    m.0__mean_of_rows = ReduceMean(m.0__wide, m.0__axes)
+    m.0__apart = Sub(m.0__wide, m.0__mean_of_rows)
+    m.0__squares_of_rows = ReduceSumSquare(m.0__apart, m.0__axes)
+    m.0__means = Reshape(m.0__mean_of_rows, m.0__shape)
+    m.0__sums = Reshape(m.0__squares_of_rows, m.0__shape)  # over x[0:2, 0:3, 0:5]
     f__variance = Div(m.0__sums, f__count)
     f__raised = Add(f__variance, f__epsilon)
     f__deviation = Sqrt(f__raised)

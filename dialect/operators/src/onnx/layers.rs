@@ -26,8 +26,8 @@ const QLINEAR_MATMUL: S = S::QuantizedMatMul(ProductOperands {
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Operator] = &[
     onnx("AffineGrid").cost(F::Elementwise(8)),
-    onnx("ArgMax").cost(F::Reduce(1)),
-    onnx("ArgMin").cost(F::Reduce(1)),
+    onnx("ArgMax").split(S::Position).cost(F::Reduce(1)),
+    onnx("ArgMin").split(S::Position).cost(F::Reduce(1)),
     onnx("Attention").cost(F::Attention(A::Separate { past: 4 })).slots(7, 4).workspace(W::Scores).pieces(4),
     onnx("AveragePool").split(S::Window).cost(F::AveragePool).blocked(B::Pool { global: false, averages: true }),
     onnx("BatchNormalization").split(S::ChannelScale).cost(F::Normalization(4)).effects(Effect::StatefulInTraining).updates(Updates::Operands(&[(3, 1), (4, 2)])).slots(0, 3).blocked(B::Normalization),
@@ -36,7 +36,7 @@ pub(crate) const ROWS: &[Operator] = &[
         .shaped_as("Conv", &[0, 1], Element::Is(T::Int32)).slots(4, 0).workspace(W::ConvInteger),
     onnx("ConvTranspose").split(S::ConvTranspose).cost(F::ConvTranspose { weight: 1 }).slots(3, 0).workspace(W::ConvTranspose).packs(1),
     onnx("CumProd").cost(F::Reduce(1)),
-    onnx("CumSum").cost(F::Reduce(1)),
+    onnx("CumSum").split(S::Cumulate).cost(F::Reduce(1)),
     onnx("DeformConv").cost(F::Conv { weight: 1 }).shaped_as("Conv", &[0, 1], Element::Same).slots(5, 0),
     onnx("Dropout").cost(F::Elementwise(10)).effects(Effect::RandomInTraining).slots(3, 2).workspace(W::Mask),
     onnx("Einsum").split(S::Einsum).cost(F::Einsum).workspace(W::Einsum).pieces(2),
@@ -53,7 +53,7 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("LSTM").cost(F::Recurrent { weights: [1, 2] }).slots(8, 3).workspace(W::Recurrent { gates: 4 }).pieces(4),
     onnx("LayerNormalization").split(S::LayerNorm).cost(F::Normalization(8)).slots(3, 3),
     onnx("LogSoftmax").split(S::Softmax).cost(F::Softmax(20)).workspace(W::OffTheLastAxis).pieces(2).overwrites(0),
-    onnx("LpNormalization").cost(F::Normalization(8)),
+    onnx("LpNormalization").split(S::Softmax).cost(F::Normalization(8)),
     onnx("LpPool").split(S::Window).cost(F::AveragePool),
     onnx("MatMul").split(S::MatMul).combine(C::Sum).cost(F::MatMul),
     onnx("MatMulInteger").split(MATMUL_INTEGER).cost(F::MatMul).shaped_as("MatMul", &[0, 1], Element::Is(T::Int32)).slots(4, 0),

@@ -138,6 +138,28 @@ pub(super) fn reduce<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
     for &stated in stated {
         reduced[axis(stated, rank)?] = true;
     }
+    without(site, &reduced)
+}
+
+/// Finds places along one axis, by default the first.
+pub(super) fn position<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
+    let rank = site.dims(0)?.len();
+    let along = axis(site.int("axis", 0), rank)?;
+    without(site, &(0..rank).map(|axis| axis == along).collect::<Vec<_>>())
+}
+
+/// Sums up to each place along the axis that operand 1 names.
+pub(super) fn cumulated<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
+    let &[along] = site.integers(1)? else {
+        return Err("its axis is not understood".to_owned());
+    };
+    let along = axis(along, site.rank())?;
+    same(site, |axis| axis == along)
+}
+
+/// Operand 0 has the axes of the result and those that are reduced.
+fn without<'a>(site: &Site<'a>, reduced: &[bool]) -> Result<Way<'a>, NoWay> {
+    let rank = reduced.len();
     let keeps = site.int("keepdims", 1) != 0;
     let kept = (0..rank).filter(|&axis| keeps || !reduced[axis]);
     let mut way = site.way()?;

@@ -53,7 +53,10 @@ pub(super) fn ways<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
         ("", "GroupNormalization") => one(along::group_norm(site)),
         ("com.microsoft", "GroupNorm") => one(along::per_image(site)),
         ("", "BatchNormalization") => one(along::batch_norm(site)),
-        ("", "Softmax" | "LogSoftmax" | "Hardmax") | ("com.microsoft", "QLinearSoftmax") => one(along::softmax(site)),
+        ("", "Softmax" | "LogSoftmax" | "Hardmax" | "LpNormalization" | "TopK")
+        | ("com.microsoft", "QLinearSoftmax") => one(along::softmax(site)),
+        ("", "ArgMax" | "ArgMin") => one(along::position(site)),
+        ("", "CumSum") => one(along::cumulated(site)),
         ("", "LayerNormalization" | "SimplifiedLayerNormalization" | "RMSNormalization")
         | ("com.microsoft", "LayerNormalization" | "SimplifiedLayerNormalization") => one(along::layer_norm(site)),
         ("com.microsoft", "SkipLayerNormalization" | "SkipSimplifiedLayerNormalization") => {

@@ -56,7 +56,10 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
         return Err(Reason::NoRule);
     }
     let site = Site::new(graph, entry, axis, rows)?;
-    let several = matches!(family, Split::Divide | Split::LayerNorm | Split::SkipLayerNorm);
+    let several = matches!(
+        family,
+        Split::Divide | Split::Softmax | Split::LayerNorm | Split::SkipLayerNorm
+    );
     if !several && entry.results().count() != 1 {
         return Err(Reason::Results);
     }
@@ -83,6 +86,8 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
         Split::SkipLayerNorm => normalize::skip_layer_norm(&site),
         Split::GroupNorm => normalize::group_norm(&site),
         Split::Sum | Split::Maximum => normalize::reduce(&site),
+        Split::Position => normalize::position(&site),
+        Split::Cumulate => normalize::cumulate(&site),
         Split::Concat => movement::concat(&site),
         Split::QLinearConcat => movement::quantized_concat(&site),
         Split::Divide => movement::divide(&site),

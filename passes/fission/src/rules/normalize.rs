@@ -124,6 +124,26 @@ pub(crate) fn operand_axis(site: &Site<'_>, reduced: &[usize], rank: usize) -> O
     axis.filter(|axis| !reduced.contains(axis))
 }
 
+/// The axes that stay, where places along `axis` are found.
+pub(super) fn position(site: &Site<'_>) -> Result<Cut, Reason> {
+    let rank = site.dims(0)?.len();
+    let along = site.axis_of(site.int("axis", 0), rank)?;
+    let axis = operand_axis(site, &[along], rank).ok_or(Reason::Dependent)?;
+    Ok(site.same_rows(axis))
+}
+
+/// Every axis but the one that operand 1 names.
+pub(super) fn cumulate(site: &Site<'_>) -> Result<Cut, Reason> {
+    let along = match site.integers(1)? {
+        Some(&[along]) => site.axis_of(along, site.out.len())?,
+        _ => return Err(Reason::Computed),
+    };
+    if site.axis == along {
+        return Err(Reason::Dependent);
+    }
+    Ok(site.same_rows(site.axis))
+}
+
 /// Axes that stay.
 pub(super) fn reduce(site: &Site<'_>) -> Result<Cut, Reason> {
     let reduced = reduced_axes(site)?;

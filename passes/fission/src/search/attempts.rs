@@ -9,26 +9,30 @@ use remat_ir::{Graph, OpId};
 use remat_plan::Axis;
 use rustc_hash::FxHashSet;
 
-use super::basis::{Basis, Courses};
-use super::evaluate::{Costs, Score, score};
+use super::basis::Basis;
+use super::costs::Costs;
+use super::courses::Courses;
+use super::evaluate::Score;
 use super::front::Front;
-use super::moves::{axes, clones, earlier, finer, over_clones};
+use super::moves::axes;
 use super::options::{Candidate, SearchOptions, SearchReport};
-use crate::apply::write;
+use super::stretches::Means;
 use crate::course::Span;
 use crate::forms::Forms;
-use crate::{Exactness, FissionError, Mode, Tiling};
+use crate::{Exactness, Tiling};
 
 /// The least gain of a move, as a part of the objective.
 const LEAST_GAIN: f64 = 0.002;
 
-/// How many of the best fused chains over clones are tried in every number of tiles and mode.
-const BEST_OVER_CLONES: usize = 3;
+/// Less than the most by this part is as much.
+const AS_MUCH: u64 = 16;
 
 /// What every round uses.
 pub(super) struct Search<'a> {
     pub(super) graph: &'a Graph,
     pub(super) options: &'a SearchOptions<'a>,
+    /// Bases with clones or ops at other places that were tried last.
+    pub(super) bases: Vec<(Rc<Basis>, Rc<RefCell<Courses>>)>,
     /// Forms of the ops of the graph, where tiles must have the same.
     forms: Option<Forms<'a>>,
     pub(super) axes: Vec<Axis>,
@@ -36,6 +40,8 @@ pub(super) struct Search<'a> {
     front: Front,
     /// The graph as it is.
     original: Option<Candidate>,
+    /// What has most in pieces.
+    pub(super) in_pieces: Option<Candidate>,
     pub(super) evaluations: u64,
     /// When to stop, and after how many estimates.
     pub(super) limits: (Option<Instant>, Option<u64>),
@@ -69,11 +75,13 @@ impl<'a> Search<'a> {
         Self {
             graph,
             options,
-            forms: options.exactness.is_exact().then(|| Forms::of(graph)),
+            bases: Vec::new(),
+            forms: options.exactness.is_exact().then(|| Forms::of(graph)).flatten(),
             axes: axes(graph, options),
             costs: Costs::new(options.device, options.bodies),
             front: Front::default(),
             original: None,
+            in_pieces: None,
             evaluations: 0,
             limits: (options.deadline, options.evaluations),
             base: 1,
@@ -91,6 +99,7 @@ impl<'a> Search<'a> {
             front.insert(0, original);
         }
         SearchReport {
+            in_pieces: self.in_pieces.filter(|found| !front.contains(found)),
             front,
             evaluations: self.evaluations,
             is_finished,
@@ -127,7 +136,7 @@ impl<'a> Search<'a> {
     }
 
     /// The time of a state in millionths of that of the original graph.
-    fn time_ppm(&self, score: &Score) -> u64 {
+    pub(super) fn time_ppm(&self, score: &Score) -> u64 {
         let ppm = u128::from(score.time) * 1_000_000 / u128::from(self.base);
         u64::try_from(ppm).unwrap_or(u64::MAX)
     }
@@ -146,18 +155,13 @@ impl<'a> Search<'a> {
             .iter()
             .map(|&span| courses.get(span))
             .collect::<Option<Vec<_>>>()?;
-        let worked_out: Vec<_> = worked_out.iter().map(Rc::as_ref).collect();
-        let basis = &courses.basis;
         self.evaluations += 1;
-        let (graph, origin) = write(&courses.layout(), &worked_out).ok()?;
-        if self
-            .forms
-            .as_ref()
-            .is_some_and(|forms| forms.differing(&graph).is_some())
-        {
-            return None;
-        }
-        let score = score(graph, &origin, basis.graph.ops.len(), &mut self.costs)?;
+        let mut means = Means {
+            costs: &mut self.costs,
+            forms: self.forms.as_ref(),
+        };
+        let score = courses.score(&worked_out, &mut means);
+        let (score, basis) = (score?, &courses.basis);
         let is_changed = basis.changes != Tiling::default();
         if spans.is_empty() && !is_changed {
             self.base = score.time.max(1);
@@ -174,7 +178,7 @@ impl<'a> Search<'a> {
             let close = self.options.exactness == Exactness::Close;
             self.front.offer(score.peak, time_ppm, || Tiling {
                 close,
-                ..basis.tiling(spans)
+                ..basis.tiling(spans, self.options.two_passes)
             });
         }
         Some(score)
@@ -223,6 +227,45 @@ impl<'a> Search<'a> {
         Some(Move { state, span })
     }
 
+    /// States in which chains that a graph repeats run in tiles everywhere, where `span` is one of them: all, and those in which as much is in memory.
+    pub(super) fn attempt_everywhere(
+        &mut self,
+        state: &State,
+        span: Span,
+        tried: &mut FxHashSet<Vec<Span>>,
+    ) -> Vec<Move> {
+        let mut moves = Vec::new();
+        let all = state.basis.equal_to(span);
+        let level = |span: &Span| {
+            let levels = &state.score.levels[span.first.index()..=span.last.index()];
+            levels.iter().copied().max().unwrap_or(0)
+        };
+        let most = level(&span);
+        let high = all
+            .iter()
+            .filter(|other| level(other) >= most - most / AS_MUCH)
+            .copied()
+            .collect();
+        for equal in [all, high] {
+            let is_forbidden = equal.iter().any(|span| self.is_forbidden(&state.basis, span));
+            if equal.len() < 2 || is_forbidden || self.is_over() {
+                continue;
+            }
+            let apart = |other: &&Span| {
+                equal
+                    .iter()
+                    .all(|span| other.last < span.first || other.first > span.last)
+            };
+            let mut spans: Vec<Span> = state.spans.iter().filter(apart).copied().collect();
+            spans.extend(equal);
+            spans.sort_unstable();
+            if spans != state.spans && tried.insert(spans.clone()) {
+                moves.extend(self.moved(state, spans, span));
+            }
+        }
+        moves
+    }
+
     /// States without one of the fused chains.
     pub(super) fn attempt_fewer(&mut self, state: &State) -> Vec<Move> {
         let mut moves = Vec::new();
@@ -236,139 +279,4 @@ impl<'a> Search<'a> {
         }
         moves
     }
-
-    /// States in which an op runs earlier, so that a tensor that it is the last to read dies.
-    pub(super) fn attempt_earlier(&mut self, state: &State, peak: OpId) -> Result<Vec<Move>, FissionError> {
-        let mut moves: Vec<Move> = Vec::new();
-        let found = earlier(&state.basis, &state.courses.borrow(), peak);
-        for (op, moved) in found {
-            if self.is_over() {
-                break;
-            }
-            let mut changes = state.basis.changes.clone();
-            // Clones are of the graph in which ops were moved.
-            if !changes.again.is_empty() {
-                continue;
-            }
-            changes.moved.push(moved);
-            let Ok(basis) = Basis::new(self.graph, changes) else {
-                continue;
-            };
-            let basis = Rc::new(basis);
-            let spans = state
-                .spans
-                .iter()
-                .filter_map(|&span| without(span, op))
-                .collect::<Vec<_>>();
-            let Some(spans) = on_other(&state.basis, &basis, &spans) else {
-                continue;
-            };
-            let courses = Rc::new(RefCell::new(Courses::of(&basis, self.options.exactness)?));
-            let Some(score) = self.evaluate(&courses, &spans) else {
-                continue;
-            };
-            let Some(&span) = spans.first() else { continue };
-            let state = State {
-                basis,
-                courses,
-                spans,
-                score,
-            };
-            moves.push(Move { state, span });
-        }
-        Ok(moves)
-    }
-
-    /// States in which ops run a second time before a late reader, with tiles over both.
-    pub(super) fn attempt_clones(&mut self, state: &State, peak: OpId) -> Result<Vec<Move>, FissionError> {
-        let mut moves: Vec<Move> = Vec::new();
-        let found = clones(&state.basis, &state.courses.borrow(), peak);
-        for again in found {
-            if self.is_over() {
-                break;
-            }
-            let mut changes = state.basis.changes.clone();
-            changes.again.push(again.clone());
-            let Ok(basis) = Basis::new(self.graph, changes) else {
-                continue;
-            };
-            let basis = Rc::new(basis);
-            let Some(renumbered) = renumbered(&state.basis, &basis, &state.spans, &again.before) else {
-                continue;
-            };
-            let Renumbered { spans, first, reader } = renumbered;
-            let courses = Rc::new(RefCell::new(Courses::of(&basis, self.options.exactness)?));
-            let Some(score) = self.evaluate(&courses, &spans) else {
-                continue;
-            };
-            // Clones without tiles over them are worth something by themselves, and they are where others start from.
-            let start = State {
-                basis: Rc::clone(&basis),
-                courses,
-                spans,
-                score,
-            };
-            let span = Span::new((first, reader), 1, Axis::Rows, Mode::Recompute);
-            let mut tried = FxHashSet::default();
-            let candidates = over_clones(&basis, first, reader, &self.axes, self.options);
-            let mut found = self.attempt(&start, &candidates, &mut tried);
-            found.sort_by(|a, b| {
-                self.objective(&a.state.score)
-                    .total_cmp(&self.objective(&b.state.score))
-            });
-            let best: Vec<Span> = found.iter().take(BEST_OVER_CLONES).map(|next| next.span).collect();
-            found.extend(self.attempt(&start, &finer(&best, self.options), &mut tried));
-            moves.push(Move { state: start, span });
-            moves.extend(found);
-        }
-        Ok(moves)
-    }
-}
-
-/// A fused chain without an op at one of its ends; `None` if it has no other.
-fn without(span: Span, op: OpId) -> Option<Span> {
-    if span.first == span.last {
-        return (span.first != op).then_some(span);
-    }
-    let first = if span.first == op {
-        OpId::new(op.index() + 1)
-    } else {
-        span.first
-    };
-    let last = if span.last == op {
-        OpId::new(op.index() - 1)
-    } else {
-        span.last
-    };
-    Some(Span { first, last, ..span })
-}
-
-/// Fused chains on another basis.
-struct Renumbered {
-    spans: Vec<Span>,
-    /// The first clone.
-    first: OpId,
-    /// The op before which the clones stand.
-    reader: OpId,
-}
-
-/// The same fused chains on another basis.
-fn on_other(old: &Basis, new: &Basis, spans: &[Span]) -> Option<Vec<Span>> {
-    let find = |name: &str| new.graph.ops.iter().position(|op| op.name == name).map(OpId::new);
-    let renumber = |span: &Span| {
-        Some(Span {
-            first: find(&old.graph.ops[span.first].name)?,
-            last: find(&old.graph.ops[span.last].name)?,
-            ..*span
-        })
-    };
-    spans.iter().map(renumber).collect()
-}
-
-fn renumbered(old: &Basis, new: &Basis, spans: &[Span], before: &str) -> Option<Renumbered> {
-    let spans = on_other(old, new, spans)?;
-    let reader = new.graph.ops.iter().position(|op| op.name == before).map(OpId::new)?;
-    let clones = new.graph.ops.len() - old.graph.ops.len();
-    let first = OpId::new(reader.index().checked_sub(clones)?);
-    (clones > 0).then_some(Renumbered { spans, first, reader })
 }

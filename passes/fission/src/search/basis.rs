@@ -1,16 +1,18 @@
 //! A graph with clones of fused chains, on which fused chains are tiled.
 
-use std::rc::Rc;
+use std::cell::OnceCell;
 
-use remat_ir::{Graph, Op, OpId, Storage, StorageClass, StorageId, TensorId};
+use remat_ir::{Graph, Op, OpId, Storage, StorageClass, StorageId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::repeats::Repeats;
+use crate::FissionError;
 use crate::apply::prepare;
-use crate::course::{Course, Span, course};
-use crate::layout::{Layout, Tables};
+use crate::course::Span;
+use crate::moved::move_one;
+use crate::repeat::repeat_once;
 use crate::streamed::is_part;
-use crate::{Exactness, FissionError};
-use remat_plan::{FusedChain, Tiling};
+use remat_plan::{Again, FusedChain, Moved, Tiling};
 
 /// The graph that all fused chains of a state refer to.
 pub(super) struct Basis {
@@ -20,23 +22,53 @@ pub(super) struct Basis {
     pub(super) lives: Vec<Life>,
     /// By op: bytes of the results of ops that are alive after it.
     pub(super) alive: Vec<u64>,
+    repeats: OnceCell<Repeats>,
+}
+
+/// What may be done to a graph that has no fused chains yet. Ops only move in a graph without clones.
+pub(super) enum Change {
+    Moved(Moved),
+    Again(Again),
 }
 
 impl Basis {
     pub(super) fn new(graph: &Graph, changes: Tiling) -> Result<Self, FissionError> {
-        let graph = prepare(graph, &changes)?;
+        Ok(Self::of(prepare(graph, &changes)?, changes))
+    }
+
+    /// The basis after one more change.
+    pub(super) fn after(&self, change: &Change) -> Result<Self, FissionError> {
+        let graph = match change {
+            Change::Moved(moved) => move_one(&self.graph, moved),
+            Change::Again(again) => repeat_once(&self.graph, again),
+        };
+        Ok(Self::of(graph?, self.changes_after(change)))
+    }
+
+    /// All changes that lead to the graph after one more.
+    pub(super) fn changes_after(&self, change: &Change) -> Tiling {
+        let mut changes = self.changes.clone();
+        match change {
+            Change::Moved(moved) => changes.moved.push(moved.clone()),
+            Change::Again(again) => changes.again.push(again.clone()),
+        }
+        changes
+    }
+
+    fn of(graph: Graph, changes: Tiling) -> Self {
         let lives = lives(&graph);
         let alive = alive(graph.ops.len(), &lives);
-        Ok(Self {
+        Self {
             changes,
             graph,
             lives,
             alive,
-        })
+            repeats: OnceCell::new(),
+        }
     }
 
-    /// The tiling of these fused chains: a normalization of which no op is in one runs as it is.
-    pub(super) fn tiling(&self, spans: &[Span]) -> Tiling {
+    /// The tiling of these fused chains: a normalization of which no op is in one runs as it is, but where all run in `two_passes`.
+    pub(super) fn tiling(&self, spans: &[Span], two_passes: bool) -> Tiling {
         let name = |op: OpId| self.graph.ops[op].name.clone();
         let fused_chain = |span: &Span| FusedChain {
             first: name(span.first),
@@ -58,9 +90,10 @@ impl Basis {
         let named: FxHashSet<&String> = moved.chain(again).collect();
         let is_named = |op: &&Op| named.contains(&op.name);
         let is_used = |norm: &&String| {
-            in_chains()
-                .chain(self.graph.ops.iter().filter(is_named))
-                .any(|op| is_part(op, norm))
+            two_passes
+                || in_chains()
+                    .chain(self.graph.ops.iter().filter(is_named))
+                    .any(|op| is_part(op, norm))
         };
         Tiling {
             streamed: self.changes.streamed.iter().filter(is_used).cloned().collect(),
@@ -87,6 +120,19 @@ impl Basis {
         }
         let within = levels[first..=last].iter().copied().max().unwrap_or(0);
         through.saturating_add(within.saturating_sub(through) / u64::from(tiles.max(1)))
+    }
+
+    /// The same tiles of all chains that are equal to that of `span`, which is one of them.
+    pub(super) fn equal_to(&self, span: Span) -> Vec<Span> {
+        let repeats = self.repeats.get_or_init(|| Repeats::of(&self.graph));
+        repeats.equal_to(&self.graph, span)
+    }
+
+    /// The last op from `first` to `last` before which least is alive.
+    pub(super) fn narrowest(&self, first: OpId, last: OpId) -> OpId {
+        let alive = |op: &usize| op.checked_sub(1).map_or(0, |before| self.alive[before]);
+        let places = first.index()..=last.index();
+        places.rev().min_by_key(alive).map_or(first, OpId::new)
     }
 
     /// Where little is alive, beside op `at`: towards the start the ops before which little is alive, towards the end those after which.
@@ -171,41 +217,4 @@ fn alive(ops: usize, lives: &[Life]) -> Vec<u64> {
         u64::try_from(now).unwrap_or(0)
     };
     change[..ops].iter().map(level).collect()
-}
-
-/// Fused chains of a basis, each worked out once.
-pub(super) struct Courses {
-    pub(super) basis: Rc<Basis>,
-    exactness: Exactness,
-    tables: Rc<Tables>,
-    known: FxHashMap<Span, Option<Rc<Course>>>,
-}
-
-impl Courses {
-    pub(super) fn of(basis: &Rc<Basis>, exactness: Exactness) -> Result<Self, FissionError> {
-        Ok(Self {
-            tables: Rc::new(Tables::of(&basis.graph)?),
-            basis: Rc::clone(basis),
-            exactness,
-            known: FxHashMap::default(),
-        })
-    }
-
-    pub(super) fn layout(&self) -> Layout<'_> {
-        Layout::with(&self.basis.graph, Rc::clone(&self.tables))
-    }
-
-    pub(super) fn readers(&self, tensor: TensorId) -> &[OpId] {
-        self.tables.readers(tensor)
-    }
-
-    /// The fused chain worked out; `None` if it is not possible.
-    pub(super) fn get(&mut self, span: Span) -> Option<Rc<Course>> {
-        if let Some(known) = self.known.get(&span) {
-            return known.clone();
-        }
-        let course = course(&self.layout(), span, self.exactness).ok().map(Rc::new);
-        self.known.insert(span, course.clone());
-        course
-    }
 }

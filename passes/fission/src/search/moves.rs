@@ -4,7 +4,8 @@ use remat_ir::{Graph, OpId, StorageClass, TensorId};
 use remat_operators::{Combine, operator};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::basis::{Basis, Courses};
+use super::basis::Basis;
+use super::courses::Courses;
 use super::options::SearchOptions;
 use crate::course::Span;
 use crate::moved::may_move;
@@ -15,6 +16,12 @@ const REACH: usize = 60;
 
 /// The most places to begin or end at, on each side.
 const ENDS: usize = 8;
+
+/// In how many numbers of tiles, the most first, fused chains are looked for that take turns.
+const MOST_IN_TURNS: usize = 2;
+
+/// From which shares of the peak, in per cent, fused chains are looked for that take turns.
+const SHARES_OF_PEAK: [u64; 3] = [80, 55, 35];
 
 /// Results of at least this share of the largest one say which axes are worth trying.
 pub(super) const LARGE: u64 = 20;
@@ -219,6 +226,99 @@ pub(super) fn finer(spans: &[Span], options: &SearchOptions<'_>) -> Vec<Span> {
         }
     }
     found
+}
+
+/// Sets of fused chains one behind the other that go along two axes in turns, each as far as it can. What stands between two of them is in pieces, of
+/// which none is joined: a convolution by rows reads rows of what a normalization made by channels. A set begins where more than a share of the
+/// peak is in memory, with the fused chain that this is in, or within it where least is alive, and ends with the graph. Those that are found until
+/// it `is_over`.
+pub(super) fn in_turns(
+    basis: &Basis,
+    courses: &mut Courses,
+    (levels, axes): (&[u64], &[Axis]),
+    options: &SearchOptions<'_>,
+    is_over: &dyn Fn() -> bool,
+) -> Vec<Vec<Span>> {
+    let Some(&mode) = options.modes.first() else {
+        return Vec::new();
+    };
+    let peak = levels.iter().copied().max().unwrap_or(0);
+    // Columns are rows that lie apart.
+    let axes: Vec<Axis> = axes.iter().copied().filter(|&axis| axis != Axis::Columns).collect();
+    let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
+    for (place, &first) in axes.iter().enumerate() {
+        for &second in &axes[place + 1..] {
+            for &tiles in options.tiles.iter().rev().take(MOST_IN_TURNS) {
+                let along = ([first, second], tiles, mode);
+                let Some(spans) = one_behind_the_other(basis, courses, along, options, is_over) else {
+                    return found;
+                };
+                for percent in SHARES_OF_PEAK {
+                    let is_high = |span: &Span| {
+                        let levels = &levels[span.first.index()..=span.last.index()];
+                        levels.iter().any(|&level| level >= peak / 100 * percent)
+                    };
+                    let Some(from) = spans.iter().position(is_high) else {
+                        continue;
+                    };
+                    let whole = spans[from..].to_vec();
+                    let mut narrow = whole.clone();
+                    narrow[0].first = basis.narrowest(narrow[0].first, narrow[0].last);
+                    let is_new = |spans: &Vec<Span>| spans.len() > 1 && seen.insert(spans.clone());
+                    found.extend([narrow, whole].into_iter().filter(is_new));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The fused chains of the whole graph, each along the axis that the one before is not along, where that is possible, in the most tiles that are, up to
+/// `tiles`; `None` where it `is_over` before.
+fn one_behind_the_other(
+    basis: &Basis,
+    courses: &mut Courses,
+    (mut axes, tiles, mode): ([Axis; 2], u32, Mode),
+    options: &SearchOptions<'_>,
+    is_over: &dyn Fn() -> bool,
+) -> Option<Vec<Span>> {
+    let ops = basis.graph.ops.len();
+    let mut is_cut = |span: Span| courses.get(span).is_some_and(|course| course.made_before == 0);
+    let (mut found, mut first) = (Vec::new(), 0);
+    while first < ops {
+        if is_over() {
+            return None;
+        }
+        let fewer = || options.tiles.iter().rev().filter(|&&fewer| fewer <= tiles);
+        let begun = axes.into_iter().find_map(|axis| {
+            let begins = |&tiles: &u32| Span::new((OpId::new(first), OpId::new(first)), tiles, axis, mode);
+            fewer().map(begins).find(|&span| is_cut(span))
+        });
+        let Some(begun) = begun else {
+            first += 1;
+            continue;
+        };
+        let to = |step: usize| Span {
+            last: OpId::new(first + step),
+            ..begun
+        };
+        // An axis is another one where results have more axes.
+        let rank = |op: usize| rank(&basis.graph, OpId::new(op));
+        let alike = (first..ops).take(1 + REACH).take_while(|&op| rank(op) == rank(first));
+        let span = to(furthest(alike.count() - 1, |step| is_cut(to(step))));
+        first = span.last.index() + 1;
+        if span.axis == axes[0] {
+            axes.swap(0, 1);
+        }
+        found.push(span);
+    }
+    Some(found)
+}
+
+/// How many axes the first result of an op has.
+fn rank(graph: &Graph, op: OpId) -> Option<usize> {
+    let result = graph.ops[op].results().next()?;
+    Some(graph.tensors[result].ty.known_shape()?.len())
 }
 
 /// A tensor is long-lived if so many ops stand between its producer and the op of the peak.

@@ -22,6 +22,8 @@ pub struct SearchOptions<'a> {
     pub tiles: Vec<u32>,
     /// Whether rows may run in tiles along columns.
     pub grids: bool,
+    /// Whether all large normalizations run in two passes, where sums may be split.
+    pub two_passes: bool,
     /// What may happen to rows that two tiles need.
     pub modes: Vec<Mode>,
     /// Whether fused chains may run a second time before a later op.
@@ -47,6 +49,7 @@ impl<'a> SearchOptions<'a> {
             axes: Axis::ALL.to_vec(),
             tiles: vec![2, 4, 8, 16],
             grids: false,
+            two_passes: false,
             modes: vec![Mode::LineBuffer, Mode::Recompute],
             again: true,
             most_overhead_permille: None,
@@ -74,6 +77,9 @@ pub struct SearchReport {
     /// Tilings of which none takes less memory in less time than another, from the fastest to the one of the lowest peak. The first one is
     /// empty: the original graph.
     pub front: Vec<Candidate>,
+    /// Fused chains one behind the other, along two axes in turns, with all large tensors in pieces: it may be on no front, and yet the best one
+    /// once it is planned.
+    pub in_pieces: Option<Candidate>,
     /// How many tilings were estimated.
     pub evaluations: u64,
     /// Whether the search ended because nothing helped any more.

@@ -12,7 +12,7 @@ use remat_ir::{OpId, StorageClass};
 use rustc_hash::FxHashSet;
 
 use super::basis::Basis;
-use super::evaluate::Costs;
+use super::costs::Costs;
 use super::options::SearchOptions;
 use super::window::{Taken, Window};
 use crate::course::Span;

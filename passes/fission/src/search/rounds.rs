@@ -9,10 +9,11 @@ use remat_ir::{Graph, OpId, StorageClass};
 use rustc_hash::FxHashSet;
 
 use super::attempts::{Move, Search, State};
-use super::basis::{Basis, Courses};
+use super::basis::Basis;
+use super::courses::Courses;
 use super::evaluate::Score;
-use super::moves::{LARGE, along_sums, around, finer};
-use super::options::{SearchOptions, SearchReport};
+use super::moves::{LARGE, along_sums, around, finer, in_turns};
+use super::options::{Candidate, SearchOptions, SearchReport};
 use super::path::Paths;
 use crate::course::Span;
 use crate::streamed::streamable;
@@ -32,6 +33,14 @@ const SHARE_OF_PATHS: u32 = 3;
 
 /// The share of time and estimates in which normalizations run in two passes, in tenths.
 const SHARE_IN_TWO_PASSES: u32 = 7;
+/// The same where all of them have to, always.
+const ONLY_IN_TWO_PASSES: u32 = 10;
+
+/// The share of time and estimates, in tenths, in which fused chains along one axis and another take turns: for finding such sets, and for what follows.
+const SHARE_IN_TURNS: u32 = 1;
+
+/// What ops need by themselves is about the same if it is the same in so many parts of the peak.
+const NEEDS: u128 = 32;
 
 /// How many moves that do not help by themselves are followed by a second one, and by how many.
 const FIRST_OF_TWO: usize = 3;
@@ -55,10 +64,18 @@ pub(super) fn run(graph: &Graph, options: &SearchOptions<'_>) -> Result<SearchRe
             .transpose()?
             .flatten()
         {
-            search.within(SHARE_IN_TWO_PASSES, |search| search.from(start))?;
+            let share = if options.two_passes {
+                ONLY_IN_TWO_PASSES
+            } else {
+                SHARE_IN_TWO_PASSES
+            };
+            search.within(share, |search| search.from(start));
             is_finished = !search.is_over();
+            if options.two_passes {
+                return Ok(search.report(is_finished));
+            }
         }
-        search.from(start)?;
+        search.from(start);
         is_finished &= !search.is_over();
     }
     Ok(search.report(is_finished))
@@ -97,16 +114,21 @@ impl Search<'_> {
     }
 
     /// Looks for fused chains from a state without any.
-    fn from(&mut self, start: State) -> Result<(), FissionError> {
+    fn from(&mut self, start: State) {
         self.weight = WEIGHTS_OF_TIME[0];
-        let along_sums = self.along_sums(&start);
-        let start = self.along_paths(start)?;
+        let sets = along_sums(&start.basis, &mut start.courses.borrow_mut(), &self.axes, self.options);
+        let found = self.all_of(&start, sets);
+        let along_sums = self.least(found);
+        if self.options.exactness != Exactness::Close {
+            self.in_turns(&start);
+        }
+        let start = self.along_paths(start);
         let better = along_sums.filter(|state| self.gains(&state.score, &start.score));
-        self.everything(better.unwrap_or(start))
+        self.everything(better.unwrap_or(start));
     }
 
     /// The best of a state without fused chains and those of paths of fused chains, for every bound on the level that leads to another one.
-    fn along_paths(&mut self, start: State) -> Result<State, FissionError> {
+    fn along_paths(&mut self, start: State) -> State {
         let (options, axes) = (self.options, self.axes.clone());
         let (basis, levels) = (Rc::clone(&start.basis), start.score.levels.clone());
         let mut paths = Paths::new(&basis, &levels, &axes, options);
@@ -143,59 +165,96 @@ impl Search<'_> {
             most = lower;
         }
         self.evaluations += paths.estimates;
-        Ok(best)
+        best
     }
 
-    /// The best state in which one fused chain follows another from an op that sums up to the next one, all in as many tiles.
-    fn along_sums(&mut self, start: &State) -> Option<State> {
-        let mut best: Option<State> = None;
-        let found = along_sums(&start.basis, &mut start.courses.borrow_mut(), &self.axes, self.options);
-        for spans in found {
+    /// Looks for sets of fused chains that go along two axes in turns. The one of which every op needs least is noted for plans, which lower what stands
+    /// in pieces. What lowers the peak in reference order, clones above all, follows the best one.
+    fn in_turns(&mut self, start: &State) {
+        let axes = self.axes.clone();
+        let found = self.within(SHARE_IN_TURNS, |search| {
+            let (mut courses, is_over) = (start.courses.borrow_mut(), || search.is_over());
+            let around = (start.score.levels.as_slice(), axes.as_slice());
+            let sets = in_turns(&start.basis, &mut courses, around, search.options, &is_over);
+            drop(courses);
+            search.all_of(start, sets)
+        });
+        let need = |state: &State| u128::from(state.score.need) * NEEDS / u128::from(start.score.peak.max(1));
+        let objective = |state: &State| self.objective(&state.score);
+        let in_pieces = found
+            .iter()
+            .min_by(|a, b| need(a).cmp(&need(b)).then(objective(a).total_cmp(&objective(b))))
+            .cloned();
+        if let Some(mut state) = in_pieces {
+            for place in (0..state.spans.len()).rev() {
+                if self.is_over() {
+                    break;
+                }
+                let fewer = self.without(&state, place);
+                let is_as_good = |fewer: &State| need(fewer) <= need(&state) && fewer.score.peak <= state.score.peak;
+                if let Some(fewer) = fewer.filter(is_as_good) {
+                    state = fewer;
+                }
+            }
+            self.forbidden = None;
+            let found = Candidate {
+                tiling: state.basis.tiling(&state.spans, self.options.two_passes),
+                peak: state.score.peak,
+                time_ppm: self.time_ppm(&state.score),
+            };
+            self.in_pieces = (need(&state) < need(start)).then_some(found);
+        }
+        if let Some(best) = self.least(found) {
+            self.within(SHARE_IN_TURNS, |search| search.descend(best));
+        }
+    }
+
+    /// The state with the least objective.
+    fn least(&self, states: Vec<State>) -> Option<State> {
+        let objective = |state: &State| self.objective(&state.score);
+        states.into_iter().min_by(|a, b| objective(a).total_cmp(&objective(b)))
+    }
+
+    /// The states with these sets of fused chains that are possible and take no longer than is asked for.
+    fn all_of(&mut self, start: &State, sets: Vec<Vec<Span>>) -> Vec<State> {
+        let mut found = Vec::new();
+        for spans in sets {
             if self.is_over() {
                 break;
             }
-            let Some(score) = self
-                .evaluate(&start.courses, &spans)
-                .filter(|score| self.is_fast(score))
-            else {
-                continue;
-            };
-            if best
-                .as_ref()
-                .is_none_or(|best| self.objective(&score) < self.objective(&best.score))
-            {
-                best = Some(State {
+            let score = self.evaluate(&start.courses, &spans);
+            if let Some(score) = score.filter(|score| self.is_fast(score)) {
+                found.push(State {
                     spans,
                     score,
                     ..start.clone()
                 });
             }
         }
-        best
+        found
     }
 
     /// Goes down, and from where that ends again without one fused chain after the other; then looks wider.
-    fn everything(&mut self, start: State) -> Result<(), FissionError> {
+    fn everything(&mut self, start: State) {
         let mut best = start;
         for width in WIDTHS {
             self.width = width;
             for weight in WEIGHTS_OF_TIME {
                 self.weight = weight;
-                best = self.descend(best)?;
+                best = self.descend(best);
             }
-            best = self.shake(best)?;
+            best = self.shake(best);
         }
-        Ok(())
     }
 
     /// The best of where going down ends from a state without one of its fused chains.
-    fn shake(&mut self, mut best: State) -> Result<State, FissionError> {
+    fn shake(&mut self, mut best: State) -> State {
         let mut place = 0;
         while place < best.spans.len() && !self.is_over() {
             let shaken = self.without(&best, place);
             place += 1;
             if let Some(shaken) = shaken {
-                let ended = self.descend(shaken)?;
+                let ended = self.descend(shaken);
                 if self.is_fast(&ended.score) && self.gains(&ended.score, &best.score) {
                     best = ended;
                     place = 0;
@@ -203,7 +262,7 @@ impl Search<'_> {
             }
             self.forbidden = None;
         }
-        Ok(best)
+        best
     }
 
     /// A state without one of its fused chains, which is forbidden from now on.
@@ -217,14 +276,14 @@ impl Search<'_> {
     }
 
     /// Goes from state to state until nothing helps.
-    fn descend(&mut self, mut state: State) -> Result<State, FissionError> {
+    fn descend(&mut self, mut state: State) -> State {
         let mut stuck = 0;
         let mut given_up: FxHashSet<OpId> = FxHashSet::default();
         while stuck < STUCK && !self.is_over() {
             let Some(peak) = highest(&state.score, &given_up) else {
                 break;
             };
-            match self.round(&state, peak)? {
+            match self.round(&state, peak) {
                 Some(next) => {
                     if !Rc::ptr_eq(&next.basis, &state.basis) {
                         given_up.clear();
@@ -238,11 +297,11 @@ impl Search<'_> {
                 }
             }
         }
-        Ok(state)
+        state
     }
 
     /// The best state after one move, or two at once, if it is better.
-    fn round(&mut self, state: &State, peak: OpId) -> Result<Option<State>, FissionError> {
+    fn round(&mut self, state: &State, peak: OpId) -> Option<State> {
         let candidates = self.around(state, peak);
         let mut tried = FxHashSet::default();
         let mut moves = self.attempt(state, &candidates, &mut tried);
@@ -259,13 +318,19 @@ impl Search<'_> {
             finer(&best, self.options)
         };
         moves.extend(self.attempt(state, &again, &mut tried));
+        self.sort(&mut moves);
+        let best: Vec<Span> = moves.iter().take(BEST).map(|next| next.span).collect();
+        let mut tried = FxHashSet::default();
+        for span in best {
+            moves.extend(self.attempt_everywhere(state, span, &mut tried));
+        }
         let mut next = self.best(state, moves.iter());
         if next.is_none() && self.options.again {
-            let clones = self.attempt_clones(state, peak)?;
+            let clones = self.attempt_clones(state, peak);
             next = self.best(state, clones.iter());
         }
         if next.is_none() {
-            let earlier = self.attempt_earlier(state, peak)?;
+            let earlier = self.attempt_earlier(state, peak);
             next = self.best(state, earlier.iter());
         }
         if next.is_none() {
@@ -276,7 +341,7 @@ impl Search<'_> {
             let pairs = self.attempt_pairs(state, peak, moves);
             next = self.best(state, pairs.iter());
         }
-        Ok(next)
+        next
     }
 
     fn around(&self, state: &State, peak: OpId) -> Vec<Span> {

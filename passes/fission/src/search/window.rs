@@ -1,21 +1,24 @@
 //! A fused chain of a graph as a graph of its own, so that estimating its tiles takes time in proportion to the fused chain.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use remat_ir::{Graph, OpId, OpSpec, Placement, ResultSpec, StorageClass, TensorId};
 use rustc_hash::FxHashSet;
 
 use super::basis::Life;
-use super::evaluate::{Costs, score};
-use crate::apply::write;
+use super::costs::Costs;
+use super::evaluate::score;
+use crate::apply::write_unnamed;
 use crate::course::{Span, course};
-use crate::layout::Layout;
+use crate::layout::{Layout, Tables};
 use crate::transfer::Transfer;
 use crate::{Exactness, FissionError};
 
 /// Ops of a graph between an op for each tensor that was made before and an op that reads all that is needed later.
 pub(super) struct Window {
     graph: Graph,
+    tables: Rc<Tables>,
     /// The ops of the fused chain, by their places in `graph`.
     ops: Range<usize>,
     /// Bytes that are alive all the time and that no op of the fused chain touches.
@@ -81,8 +84,10 @@ impl Window {
         let die = total(&|life| life.from < ops.start && ops.contains(&life.to));
         let leave = total(&|life| ops.contains(&life.from) && life.to >= ops.end);
         transfer.add(last, rest)?;
+        let graph = transfer.finish().0;
         Ok(Self {
-            graph: transfer.finish().0,
+            tables: Rc::new(Tables::of(&graph)?),
+            graph,
             ops: place..place + ops.len(),
             across,
             replaced: die.min(leave),
@@ -91,7 +96,7 @@ impl Window {
 
     /// The fused chain whole.
     pub(super) fn whole(&self, costs: &mut Costs<'_>) -> Option<Taken> {
-        self.taken(&Layout::of(&self.graph).ok()?, None, Exactness::Close, costs)
+        self.taken(&self.layout(), None, Exactness::Close, costs)
     }
 
     /// The fused chain in tiles as `span` says; its ends do not count.
@@ -101,7 +106,11 @@ impl Window {
             last: OpId::new(self.ops.end - 1),
             ..span
         };
-        self.taken(&Layout::of(&self.graph).ok()?, Some(span), exactness, costs)
+        self.taken(&self.layout(), Some(span), exactness, costs)
+    }
+
+    fn layout(&self) -> Layout<'_> {
+        Layout::with(&self.graph, Rc::clone(&self.tables))
     }
 
     fn taken(
@@ -116,8 +125,8 @@ impl Window {
             None => None,
         };
         let courses: Vec<_> = course.iter().collect();
-        let (graph, origin) = write(layout, &courses).ok()?;
-        let score = score(graph, &origin, self.graph.ops.len(), costs)?;
+        let (graph, origin) = write_unnamed(layout, &courses).ok()?;
+        let score = score(&graph, &origin, self.graph.ops.len(), costs)?;
         let levels = score.levels[self.ops.clone()].iter().enumerate();
         let (at, level) = levels.max_by_key(|&(place, &level)| (level, std::cmp::Reverse(place)))?;
         Some(Taken {

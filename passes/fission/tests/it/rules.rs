@@ -255,6 +255,34 @@ proptest! {
 }
 
 #[test]
+fn places_and_sums_along_an_axis_need_all_of_it() {
+    let image: (&str, &[usize]) = ("x", &[2, 3, 4, 5]);
+    for (op_type, axis) in [("ArgMax", 1), ("ArgMin", -3), ("LpNormalization", 1)] {
+        let net = single(op_type, &[image], &[("axis", int(axis))]);
+        assert_eq!(axes_of(&net), [Axis::Batch, Axis::Rows, Axis::Columns], "{op_type}");
+    }
+    assert_eq!(
+        axes_of(&single("ArgMax", &[image], &[])),
+        [Axis::Channels, Axis::Rows, Axis::Columns]
+    );
+    // All axes that are left.
+    let net = single("ArgMax", &[image], &[("axis", int(1)), ("keepdims", int(0))]);
+    assert_eq!(axes_of(&net), IMAGES);
+    let mut net = Net::default();
+    let x = net.input("x", &[2, 3, 4, 5]);
+    let along = net.list("along", &[2]);
+    let y = net.op("y", "CumSum", &[x, along], &[]);
+    net.output(y);
+    assert_eq!(axes_of(&net), [Axis::Batch, Axis::Channels, Axis::Columns]);
+    let mut net = Net::default();
+    let x = net.input("x", &[2, 3, 4, 5]);
+    let count = net.list("count", &[2]);
+    let made = net.ops(&["y", "places"], "TopK", &[Some(x), Some(count)], &[("axis", int(1))]);
+    made.into_iter().for_each(|result| net.output(result));
+    assert_eq!(axes_of(&net), [Axis::Batch, Axis::Rows, Axis::Columns]);
+}
+
+#[test]
 fn normalized_axes_stay_whole() {
     let image: (&str, &[usize]) = ("x", &[2, 3, 4, 5]);
     let net = single("Softmax", &[image], &[("axis", int(-1))]);

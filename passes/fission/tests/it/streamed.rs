@@ -3,10 +3,13 @@
 use std::ops::RangeInclusive;
 
 use proptest::prelude::*;
-use remat_cost::Device;
-use remat_fission::{Axis, Exactness, FissionError, Mode, Moved, SearchOptions, Tiling, apply, bound, search};
+use remat_cost::{Device, ProblemOptions, analytic, no_bodies, problem};
+use remat_fission::{
+    Axis, Exactness, FissionError, FusedChain, Mode, Moved, SearchOptions, Tiling, apply, bound, search,
+};
 use remat_fission_check::check_fission;
 use remat_ir::{Attribute, ElementType, Graph, GraphBuilder, OpSpec, TensorId, ValueType};
+use remat_plan::Structure;
 use remat_testing::{Numbers, cases, evaluate_numbers};
 
 use crate::net::fused_chain;
@@ -224,10 +227,12 @@ pub(crate) fn computes(original: &Graph, other: &Graph) -> bool {
             let (before, Some(after)) = (&before[name], after.get(name)) else {
                 return false;
             };
+            // What is averaged and added up is of the size of one there, whatever is left of it.
+            let least = if kind == Kind::Normal { 1.0 } else { 1e-9_f64 };
             let largest = before
                 .data
                 .iter()
-                .fold(1e-9_f64, |largest, value| largest.max(value.abs()));
+                .fold(least, |largest, value| largest.max(value.abs()));
             // What is constant is what its rounding leaves, times the inverse of the smallest deviation.
             let bound = if kind == Kind::Normal { 1e-11 } else { 1e-6 };
             let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= bound * largest;
@@ -416,4 +421,57 @@ fn the_inner_dimension_of_a_product_is_a_sum_over_rows() {
         .filter(|tensor| tensor.name.starts_with("logits"))
         .map(|tensor| tensor.ty.bytes().unwrap());
     assert_eq!(largest.max(), Some(Some(4 * 40 * 4)), "logits are never whole");
+}
+
+#[test]
+fn convolutions_by_rows_and_normalizations_by_channels_take_turns() {
+    let device = Device::preset(Device::DEFAULT).unwrap();
+    let shape = Shape {
+        images: 1,
+        groups: 4,
+        each: 2,
+        image: vec![32, 32],
+    };
+    let dims = shape.dims();
+    let mut net = Net {
+        builder: GraphBuilder::new("g"),
+        shape,
+    };
+    let small = ValueType::tensor(ElementType::Float32, &[1, 1, 32, 32]);
+    let mut at = net.builder.input("x", small).unwrap();
+    for (place, channels) in [1, 8, 8].into_iter().enumerate() {
+        let weights = net.constant(format!("w{place}"), &[8, channels, 1, 1]);
+        at = net.op(&format!("conv{place}"), "Conv", &[at, weights], &dims, &[]);
+        at = net.norm(&format!("norm{place}"), Pattern::Reshaped, None, [true, true], at);
+        at = net.op(&format!("relu{place}"), "Relu", &[at], &dims, &[]);
+    }
+    let weights = net.constant("last".to_owned(), &[1, 8, 1, 1]);
+    let last = net.op("y", "Conv", &[at, weights], &[1, 1, 32, 32], &[]);
+    net.builder.output(last);
+    let graph = net.builder.finish();
+    let found = |exactness: Exactness| {
+        let mut options = SearchOptions::new(&device);
+        (options.exactness, options.evaluations) = (exactness, Some(2_000));
+        (options.axes, options.tiles) = (vec![Axis::Rows, Axis::Channels], vec![2, 4, 8]);
+        search(&graph, &options).unwrap().in_pieces
+    };
+    let in_pieces = found(Exactness::WholeSums).unwrap();
+    let chains = &in_pieces.tiling.fused_chains;
+    let goes_along = |chain: &FusedChain| (chain.first.starts_with("norm"), chain.axis);
+    let axes = |chain| matches!(goes_along(chain), (true, Axis::Channels) | (false, Axis::Rows));
+    assert!(chains.len() == 10 && chains.iter().all(axes), "{chains:?}");
+    let tiled = apply(&graph, &in_pieces.tiling, Exactness::WholeSums).unwrap();
+    assert_eq!(check_fission(&graph, &tiled), Ok(()));
+    // Without tiles a normalization needs two of the large tensors.
+    let large = 4 * dims.iter().product::<u64>();
+    assert!(need(&graph, &device) >= 2 * large);
+    assert!(need(&tiled, &device) < 2 * large, "{}", need(&tiled, &device));
+    assert_eq!(found(Exactness::Close), None);
+}
+
+/// The most bytes that an op needs by itself.
+fn need(graph: &Graph, device: &Device) -> u64 {
+    let options = ProblemOptions::default();
+    let problem = problem(graph, &analytic(graph, device, no_bodies), &options).unwrap();
+    problem.bottleneck(&Structure::of(&problem)).unwrap().bytes
 }

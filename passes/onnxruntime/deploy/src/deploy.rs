@@ -330,7 +330,9 @@ impl<'c, 'a> Deploying<'c, 'a> {
     fn refuse(&mut self, file: KnownFile, reason: Rejection) {
         let context = self.context;
         let has_other = self.kept.best_of(file.opened(), context).is_some();
-        let may_follow = file.done > 0 || !has_other || matches!(reason, Rejection::HigherPeak(_));
+        // Tiles with other bits are tried again as such where they may have them.
+        let may_differ = file.opened().is_tiled() && context.request.permits_other_bits() && reason.is_about_bits();
+        let may_follow = !may_differ && (file.done > 0 || !has_other || matches!(reason, Rejection::HigherPeak(_)));
         let relaxed = file.relaxed(&reason, context).filter(|_| may_follow);
         let opened = file.candidate.opened;
         match relaxed {

@@ -252,6 +252,13 @@ pub enum Rejection {
     HigherPeak(#[from] HigherPeak),
 }
 
+impl Rejection {
+    /// Whether an output has other bits than that of the original model.
+    pub(crate) fn is_about_bits(&self) -> bool {
+        matches!(self, Self::OutputDiffers { .. })
+    }
+}
+
 /// A strategy that was rejected.
 #[derive(Debug)]
 pub struct Rejected {
@@ -261,16 +268,17 @@ pub struct Rejected {
     pub reason: Rejection,
 }
 
-/// Of the budgets that were refused, the refusal with the lowest peak that is known, taken out of what was rejected.
+/// Of the budgets that were refused, the refusal with the lowest peak that is known, taken out of what was rejected. What is proved of one strategy is
+/// not of all: one that was looked for in vain comes first.
 pub(crate) fn least_refusal(rejected: &mut Vec<Rejected>) -> Option<DeployError> {
     let refusals = rejected
         .iter()
         .enumerate()
         .filter_map(|(place, one)| match &one.reason {
-            Rejection::Refused(error) => Some((error.lowest_known(), place)),
+            Rejection::Refused(error) => Some((error.kind() != ErrorKind::Limit, error.lowest_known(), place)),
             _ => None,
         });
-    let (_, place) = refusals.min()?;
+    let (.., place) = refusals.min()?;
     match rejected.swap_remove(place).reason {
         Rejection::Refused(error) => Some(*error),
         _ => None,

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::error::DeployError;
 use crate::open::laid_out;
 use crate::peaks::{Basis, HigherPeak, Measured};
+use crate::plain::without_blocks;
 use crate::request::outputs;
 
 /// Share of a run, in thousandths, that filling a reserve may take at a tenth of the device's bandwidth, which is that of a cache.
@@ -91,7 +92,6 @@ impl Task<'_, '_> {
                 false => Shapes::Static,
             },
             reserve: 0,
-            plain_images: outputs(&opened.model) != Outputs::Identical,
             waits_for_pages: false,
         };
         let first = self.write(&graph, recipe.rewrites.then_some(&options), effort, self.has_other)?;
@@ -234,10 +234,11 @@ impl Task<'_, '_> {
         let started = Instant::now();
         let opened = self.opened();
         let onnx = self.context.request.onnx(opened.written())?;
-        let layout = opened
-            .laid_out
-            .as_ref()
-            .map_or_else(Cow::default, |laid_out| Cow::Borrowed(&laid_out.mapping.layout));
+        let layout = match (&opened.laid_out, outputs(&opened.model)) {
+            (Some(laid_out), _) => Cow::Borrowed(&laid_out.mapping.layout),
+            (None, Outputs::Identical) => Cow::default(),
+            (None, Outputs::Close { .. }) => Cow::Owned(without_blocks(rewritten)),
+        };
         effort.clock.begins(Activity::Lower, "");
         let mut lowered = match options {
             Some(options) => remat_onnxruntime_lower::lower(onnx, rewritten, options, &layout)?,

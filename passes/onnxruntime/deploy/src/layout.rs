@@ -28,18 +28,6 @@ pub(crate) struct LaidOut {
 }
 
 impl LaidOut {
-    /// Traces `laid_out`, which the runtime made of `model`, back to the nodes of `model`.
-    ///
-    /// # Errors
-    /// The model itself where nothing in it is blocked.
-    pub(crate) fn of(model: Box<Model>, laid_out: &Model) -> Result<Self, Box<Model>> {
-        let graphs = model.graph().zip(laid_out.graph());
-        match graphs.and_then(|(nodes, ops)| LayoutMapping::of(nodes, ops)) {
-            Some(mapping) => Ok(Self { model: *model, mapping }),
-            None => Err(model),
-        }
-    }
-
     /// States shapes, as few as it takes, so that a file without a plan is laid out as the model was. `load` gives what the runtime makes of
     /// a file when it loads it.
     ///

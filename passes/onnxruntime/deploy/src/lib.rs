@@ -50,6 +50,7 @@ mod offer;
 mod open;
 mod original;
 mod peaks;
+mod plain;
 mod relax;
 mod request;
 mod search;

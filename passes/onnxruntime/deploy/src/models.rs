@@ -19,7 +19,7 @@ use crate::layout::LaidOut;
 use crate::layout::Padding;
 use crate::open::{lay_out, open};
 use crate::request::DeployRequest;
-use crate::strategy::Strategy;
+use crate::strategy::{Strategy, is_by_instance, runtime_of};
 use crate::tiles::Tilings;
 
 /// So many models with tiles are measured after another one at most.
@@ -101,10 +101,16 @@ impl<'c, 'a> Models<'c, 'a> {
     fn open(&mut self, strategy: Strategy) -> Result<Option<Opened>, DeployError> {
         let started = Instant::now();
         let (context, recipe) = (self.context, strategy.recipe());
-        let is_same = |opened: &Model| opened.is_fused() == recipe.fuses && self.bodies.may_be_in(opened);
+        // Plans of whole ops keep every bit.
+        let close = recipe.tiles && context.request.permits_norms_by_instance();
+        let is_same = |opened: &Model| {
+            opened.is_fused() == recipe.fuses
+                && runtime_of(opened).is_some_and(is_by_instance) == close
+                && self.bodies.may_be_in(opened)
+        };
         let model = match self.opened.take().filter(is_same) {
             Some(model) => model,
-            None => open(context, recipe.fuses)?,
+            None => open(context, recipe.fuses, close)?,
         };
         let noted = |model: Model| {
             model
@@ -112,7 +118,7 @@ impl<'c, 'a> Models<'c, 'a> {
                 .with_baseline_peak(context.peak)
         };
         if recipe.lays_out {
-            return match lay_out(context, model)? {
+            return match lay_out(context, model, None)? {
                 Ok((model, laid_out)) => {
                     let graphs = model.graph().zip(laid_out.model.graph());
                     self.padding = graphs.and_then(|(graph, nodes)| Padding::of(graph, nodes, context.peak.bytes));
@@ -195,8 +201,11 @@ impl<'c, 'a> Models<'c, 'a> {
             max_overhead,
         } = tiles;
         let request = self.context.request;
+        // Copies from and to blocks may not take what the tiles gain.
+        let may_round = request.permits_other_bits();
+        let most = may_round.then(|| peak.max(self.context.budget().unwrap_or(0)));
         let made = match request.lays_out_tiles(&model) && self.context.bench.is_some() {
-            true => match lay_out(self.context, model)? {
+            true => match lay_out(self.context, model, most)? {
                 Ok((model, laid_out)) => (model, Some(laid_out)),
                 Err(model) => (*model, None),
             },
@@ -323,7 +332,6 @@ impl Bodies {
 
     /// Leaves subgraphs as they are where a file of `model` had other bits, unless its plan is given.
     pub(crate) fn reject(&mut self, model: &Model, reason: &Rejection, request: &DeployRequest<'_>) {
-        let has_other_bits = matches!(reason, Rejection::OutputDiffers { .. });
-        self.stay |= has_other_bits && !model.bodies().is_empty() && request.plan.is_none();
+        self.stay |= reason.is_about_bits() && !model.bodies().is_empty() && request.plan.is_none();
     }
 }

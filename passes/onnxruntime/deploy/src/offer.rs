@@ -5,7 +5,6 @@ use std::time::Instant;
 use remat_onnxruntime_run::{Host, OptimizationLevel};
 use remat_solve::SolveControl;
 
-use crate::error::Rejection;
 use crate::{BeforeAfter, DeployRequest, Deployment, LowerLevelResult, deploy};
 
 /// A file gains if it takes no more than this share of the peak of the original model, in thousandths.
@@ -20,8 +19,7 @@ pub fn offer(
     control: &SolveControl<'_>,
 ) -> Option<LowerLevelResult> {
     let level = OptimizationLevel::Extended;
-    let has_other_bits = |rejection: &Rejection| matches!(rejection, Rejection::OutputDiffers { .. });
-    let is_bits = found.rejected.iter().any(|one| has_other_bits(&one.reason));
+    let is_bits = found.rejected.iter().any(|one| one.reason.is_about_bits());
     let is_over = control.deadline.is_some_and(|deadline| deadline <= Instant::now());
     if is_over || request.level != OptimizationLevel::All || !is_bits || peaks(found).is_none_or(gains) {
         return None;

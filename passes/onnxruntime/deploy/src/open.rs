@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use remat::{Error, LoadOptions, Model, ReadError, SaveError, Setting, contradiction};
 use remat_files::ScratchFolder;
 use remat_onnx::proto::{GraphProto, ModelProto};
-use remat_onnx::{OnnxError, OnnxModel, order_like, rename_values};
-use remat_onnxruntime_lower::{OrderHint, canonicalize_names, put_sums_first};
+use remat_onnx::{OnnxError, OnnxModel, normalize_by_instance, order_like, rename_values};
+use remat_onnxruntime_lower::{LayoutMapping, OrderHint, canonicalize_names, put_sums_first};
 use remat_onnxruntime_observe::map_to_fused;
 use remat_onnxruntime_predict::BodyWriter;
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
@@ -23,8 +23,9 @@ use crate::layout::LaidOut;
 use crate::layout::Padding;
 use crate::measure::Bench;
 use crate::original::{looked_at, open_model};
+use crate::plain::PlainConvolutions;
 use crate::request::DeployRequest;
-use crate::strategy::{LAID_OUT, is_laid_out};
+use crate::strategy::{BY_INSTANCE, LAID_OUT, is_by_instance, is_laid_out, runtime_of};
 
 /// Has the runtime make something of a model, and opens that.
 struct Maker<'m> {
@@ -41,16 +42,28 @@ impl Maker<'_> {
         self.host.runner(self.limits)
     }
 
-    /// The model with its nodes fused, in a file with the name of `named`.
-    fn fused(&self, named: &Path) -> Result<PathBuf, DeployError> {
-        fuse(&self.runner(), self.input, named, self.scratch)
+    /// The model with its nodes fused, in a file with the name of `named`, and the runtime that did it. Where outputs may round otherwise, in the class
+    /// `close`, norms that the runtime would take apart are written in another way before.
+    fn fused(&self, named: &Path, close: bool) -> Result<(PathBuf, String), DeployError> {
+        let mut runtime = format!("ONNX Runtime {}", self.host.version);
+        let mut input = self.input.to_owned();
+        if close {
+            input = changed(input, self.scratch, "by-instance", normalize_by_instance)?;
+        }
+        if input != self.input {
+            runtime.push_str(BY_INSTANCE);
+        }
+        Ok((fuse(&self.runner(), &input, named, self.scratch)?, runtime))
     }
 
-    /// What the runtime lays a model out to where everything is optimized, with names that are the same each time.
-    fn laid_out(&self, onnx: &OnnxModel) -> Result<PathBuf, DeployError> {
+    /// What the runtime lays a model out to where everything is optimized, with names that are the same each time. What is `plain` stays as it is.
+    fn laid_out(&self, onnx: &OnnxModel, plain: &PlainConvolutions) -> Result<PathBuf, DeployError> {
         let path = self.scratch.join("laid-out.onnx");
-        laid_out(&self.runner(), onnx, onnx.proto(), &path)?;
+        let mut proto = onnx.proto().clone();
+        let opened = plain.open_weights(onnx.graph(), proto.graph.mut_or_insert_default());
+        laid_out(&self.runner(), onnx, &proto, &path)?;
         changed(path, self.scratch, "named", |_, graph| {
+            graph.input.retain(|input| !opened.contains(&input.name));
             canonicalize_names(graph, &onnx.proto().graph);
             true
         })
@@ -78,15 +91,11 @@ impl Maker<'_> {
             }
         }
     }
+}
 
-    fn runtime(&self) -> String {
-        format!("ONNX Runtime {}", self.host.version)
-    }
-
-    /// The same where images are laid out.
-    fn runtime_with_layout(&self) -> String {
-        format!("{}{LAID_OUT}", self.runtime())
-    }
+/// A runtime that lays out images besides.
+fn with_layout(runtime: &str) -> String {
+    format!("{runtime}{LAID_OUT}")
 }
 
 impl<'c> Context<'c, '_> {
@@ -130,11 +139,11 @@ fn profiled(
     Ok(())
 }
 
-/// Opens the input; if it `fuses`, the runtime fuses its nodes first.
+/// Opens the input; if it `fuses`, the runtime fuses its nodes first, those of the class `close` if outputs may round otherwise.
 ///
 /// # Errors
 /// [`DeployError::Runtime`] and those of [`Model::open`].
-pub(crate) fn open(context: &Context<'_, '_>, fuses: bool) -> Result<Model, DeployError> {
+pub(crate) fn open(context: &Context<'_, '_>, fuses: bool, close: bool) -> Result<Model, DeployError> {
     let (request, clock) = (context.request, context.clock);
     let Some(bench) = context.bench.filter(|_| fuses) else {
         return open_input(request, context.bench, clock);
@@ -142,40 +151,57 @@ pub(crate) fn open(context: &Context<'_, '_>, fuses: bool) -> Result<Model, Depl
     let maker = context.maker(bench);
     // A data file is called after it, and goes to the folder of the output.
     let named = request.output.unwrap_or(request.input);
-    let path = clock.during(Activity::Fuse, "", || maker.fused(named))?;
+    let (path, runtime) = clock.during(Activity::Fuse, "", || maker.fused(named, close))?;
     let mut load = maker.load(&path)?;
     profiled(request, clock, &path, &mut load)?;
     clock.begins(Activity::Import, "");
-    Ok(maker.open_with(&path, load)?.fused_by(maker.runtime()))
+    Ok(maker.open_with(&path, load)?.fused_by(runtime))
 }
 
+/// So often at most are convolutions looked for that stay in the usual layout.
+const MOST_LAYOUTS: usize = 4;
+
 /// The `fused` model as the runtime lays it out where everything is optimized, and how that is written; the fused model itself where that
-/// changes nothing.
+/// changes nothing. Where outputs may round otherwise, convolutions stay in the usual layout beside which more than `most` bytes are in memory.
 ///
 /// # Errors
 /// [`DeployError::Runtime`] and those of [`Model::open`].
 pub(crate) fn lay_out(
     context: &Context<'_, '_>,
     fused: Model,
+    most: Option<u64>,
 ) -> Result<Result<(Model, LaidOut), Box<Model>>, DeployError> {
     let (request, clock) = (context.request, context.clock);
     let Some(bench) = context.bench else {
         return Ok(Err(Box::new(fused)));
     };
     let maker = context.maker(bench);
+    let runtime = runtime_of(&fused).map(with_layout).unwrap_or_default();
     let onnx = request.onnx(&fused)?;
-    let path = clock.during(Activity::Fuse, "", || maker.laid_out(onnx))?;
-    let mut load = LoadOptions {
-        profile: None,
-        ..maker.load(&path)?
+    let mut plain = PlainConvolutions::of(&fused);
+    let mut rounds = most.map_or(1, |_| MOST_LAYOUTS);
+    let (path, mut model, mapping, mut load) = loop {
+        let path = clock.during(Activity::Fuse, "", || maker.laid_out(onnx, &plain))?;
+        let mut load = LoadOptions {
+            profile: None,
+            ..maker.load(&path)?
+        };
+        profiled(request, clock, &path, &mut load)?;
+        clock.begins(Activity::Import, "");
+        let model = maker.open_with(&path, load.clone())?;
+        let graphs = fused.graph().zip(model.graph());
+        let mapping = graphs.and_then(|(nodes, ops)| LayoutMapping::of(nodes, ops));
+        let Some((mut mapping, nodes)) = mapping.zip(fused.graph()) else {
+            return Ok(Err(Box::new(fused)));
+        };
+        rounds -= 1;
+        let most = most.filter(|_| rounds > 0);
+        if !most.map_or(Ok(false), |most| plain.add_those_above(most, nodes, &model, &mapping))? {
+            mapping.layout.plain = plain.results(nodes);
+            break (path, model, mapping, load);
+        }
     };
-    profiled(request, clock, &path, &mut load)?;
-    clock.begins(Activity::Import, "");
-    let mut model = maker.open_with(&path, load.clone())?;
-    let mut laid_out_model = match LaidOut::of(Box::new(fused), &model) {
-        Ok(found) => found,
-        Err(fused) => return Ok(Err(fused)),
-    };
+    let mut laid_out_model = LaidOut { model: fused, mapping };
     if request.load.profile.is_some() && request.profile.is_none() {
         let stated = maker.load(&context.scratch.join(TO_LOAD))?.profile;
         load.profile = stated.map(|file| laid_out_model.profile(&model, file));
@@ -187,9 +213,9 @@ pub(crate) fn lay_out(
         Ok(OnnxModel::open(&loaded, &looked_at())?)
     })?;
     if laid_out_model.model.tiling().is_some() {
-        model = model.laid_out_from(&laid_out_model.model);
+        model = model.laid_out_from(&laid_out_model.model, plain.names());
     }
-    Ok(Ok((model.fused_by(maker.runtime_with_layout()), laid_out_model)))
+    Ok(Ok((model.fused_by(runtime), laid_out_model)))
 }
 
 /// Opens a model as it was read when the plan was made. Of `options`, what is set must not contradict the plan. `runtime` is where models run, and how
@@ -227,19 +253,22 @@ pub fn open_for_plan(
         load,
         scratch: scratch.path(),
     };
-    let fused = maker.fused(path)?;
+    let (fused, runtime) = maker.fused(path, is_by_instance(by))?;
     if !is_laid_out(by) {
-        return planned_inside(maker.open(&fused)?.fused_by(maker.runtime()));
+        return planned_inside(maker.open(&fused)?.fused_by(runtime));
     }
     let Some(tiling) = tiling else {
         let fused = OnnxModel::open(&fused, &looked_at())?;
-        let model = maker.open(&maker.laid_out(&fused)?)?;
-        return Ok(model.fused_by(maker.runtime_with_layout()));
+        let model = maker.open(&maker.laid_out(&fused, &PlainConvolutions::default())?)?;
+        return Ok(model.fused_by(with_layout(&runtime)));
     };
     let tiled = maker.open(&fused)?.tiled(tiling, load)?;
     let onnx = tiled.onnx().ok_or(DeployError::NoRuntime)?;
-    let model = maker.open(&maker.laid_out(onnx)?)?;
-    Ok(model.laid_out_from(&tiled).fused_by(maker.runtime_with_layout()))
+    let plain = PlainConvolutions::of(&tiled);
+    let model = maker.open(&maker.laid_out(onnx, &plain)?)?;
+    Ok(model
+        .laid_out_from(&tiled, plain.names())
+        .fused_by(with_layout(&runtime)))
 }
 
 /// The execution orders that a file is made for: what is given, else what the file of the plan was made for, else any.
@@ -277,8 +306,9 @@ pub fn padding(
         load,
         scratch: scratch.path(),
     };
-    let path = maker.fused(input)?;
-    let ops = maker.open(&maker.laid_out(&OnnxModel::open(&path, &looked_at())?)?)?;
+    let (path, _) = maker.fused(input, false)?;
+    let onnx = OnnxModel::open(&path, &looked_at())?;
+    let ops = maker.open(&maker.laid_out(&onnx, &PlainConvolutions::default())?)?;
     let nodes = maker.open(&path)?;
     let graphs = ops.graph().zip(nodes.graph());
     Ok(graphs.and_then(|(ops, nodes)| Padding::of(ops, nodes, peak)))

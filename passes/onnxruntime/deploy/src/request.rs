@@ -16,7 +16,7 @@ use remat_plan::{BudgetSpec, PlanFile};
 
 use crate::check::Outputs;
 use crate::error::DeployError;
-use crate::strategy::{Strategy, is_laid_out};
+use crate::strategy::{Strategy, is_by_instance, is_laid_out, runtime_of};
 
 /// Tiles with the bits of the whole.
 static EXACT: FissionRequest = FissionRequest::EXACT;
@@ -146,18 +146,19 @@ impl DeployRequest<'_> {
     }
 
     /// Whether tiles are planned on as the runtime lays them out in blocks, if it does: where additions may become part of convolutions, which
-    /// further readers of their results would keep from it.
+    /// further readers of their results would keep from it, and where it is to be chosen which convolutions run in blocks.
     pub(crate) fn lays_out_tiles(&self, tiled: &Model) -> bool {
-        let by = self.plan.and_then(|plan| plan.setup.as_ref()?.fused_by.as_deref());
+        let by = self.plan.and_then(fused_by);
         match by {
             Some(by) => is_laid_out(by),
             None => {
-                outputs(tiled) == Outputs::Identical
-                    && self.level == OptimizationLevel::All
+                self.level == OptimizationLevel::All
                     && self.order == OrderHint::Any
                     && self.profile.is_none()
                     && self.load.profile.is_none()
-                    && tiled.graph().is_some_and(has_sums_in_convolutions)
+                    && tiled
+                        .graph()
+                        .is_some_and(|graph| graph.ops.iter().any(|op| is_known_convolution(graph, op)))
             }
         }
     }
@@ -166,6 +167,20 @@ impl DeployRequest<'_> {
     fn is_kept_by(&self, baseline: u64) -> bool {
         let budget = self.solve.budget.bytes(baseline);
         self.plan.is_none() && budget.is_some_and(|budget| budget >= baseline)
+    }
+
+    /// Whether normalizations of groups may be written by instance, which round otherwise: in the class `close`, or by the plan.
+    pub(crate) fn permits_norms_by_instance(&self) -> bool {
+        match self.plan {
+            Some(plan) => fused_by(plan).is_some_and(is_by_instance),
+            None => self.permits_other_bits(),
+        }
+    }
+
+    /// Whether tiles are asked for that may round otherwise.
+    pub(crate) fn permits_other_bits(&self) -> bool {
+        let asked = self.fission.filter(|_| self.plan.is_none());
+        asked.is_some_and(|fission| fission.exactness == Exactness::Close)
     }
 
     /// With up to how many threads tiles that keep bits were chosen to do so.
@@ -189,14 +204,20 @@ impl DeployRequest<'_> {
     }
 }
 
-/// What must hold of the outputs of the files of a model. Where they may round otherwise, images stay as they are, without blocks of channels, which are
-/// copied from and to.
+/// The runtime that made of the input what a plan is about.
+fn fused_by(plan: &PlanFile) -> Option<&str> {
+    plan.setup.as_ref()?.fused_by.as_deref()
+}
+
+/// What must hold of the outputs of the files of a model.
 pub(crate) fn outputs(model: &Model) -> Outputs {
-    match model.tiling() {
-        Some(tiling) if tiling.close => Outputs::Close {
+    let has_split_sums = model.tiling().is_some_and(|tiling| tiling.close);
+    if has_split_sums || runtime_of(model).is_some_and(is_by_instance) {
+        Outputs::Close {
             half: model.graph().is_some_and(has_half),
-        },
-        _ => Outputs::Identical,
+        }
+    } else {
+        Outputs::Identical
     }
 }
 
@@ -206,18 +227,9 @@ fn has_half(graph: &Graph) -> bool {
     elements.any(|element| matches!(element, ElementType::Float16 | ElementType::Bfloat16))
 }
 
-/// Whether an addition reads what a convolution of constant weights makes.
-fn has_sums_in_convolutions(graph: &Graph) -> bool {
-    let blocked = |op: &Op| operator(&op.domain, &op.op_type).blocked;
+/// Whether an op is a convolution of constant weights.
+fn is_known_convolution(graph: &Graph, op: &Op) -> bool {
     let is_constant = |tensor: TensorId| graph.storages[graph.tensors[tensor].storage].class == StorageClass::Constant;
-    let is_conv = |op: &Op| {
-        let weights = op.inputs.get(1).copied().flatten();
-        blocked(op).is_convolution() && weights.is_some_and(is_constant)
-    };
-    let is_sum = |op: &&Op| blocked(op).is_sum();
-    let mut operands = graph.ops.iter().filter(is_sum).flat_map(Op::reads);
-    operands.any(|operand| {
-        let producer = graph.tensors[operand].producer;
-        producer.is_some_and(|producer| is_conv(&graph.ops[producer]))
-    })
+    let weights = op.inputs.get(1).copied().flatten();
+    operator(&op.domain, &op.op_type).blocked.is_convolution() && weights.is_some_and(is_constant)
 }

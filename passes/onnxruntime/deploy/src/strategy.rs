@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use remat::Model;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,6 +12,19 @@ pub(crate) const LAID_OUT: &str = ", laid out for this machine";
 /// Whether plans that name this runtime are for what it lays out.
 pub(crate) fn is_laid_out(by: &str) -> bool {
     by.ends_with(LAID_OUT)
+}
+
+/// How plans say that normalizations of groups were written by instance before the runtime fused nodes, after its name.
+pub(crate) const BY_INSTANCE: &str = ", norms of groups by instance";
+
+/// Whether plans that name this runtime are for normalizations by instance.
+pub(crate) fn is_by_instance(by: &str) -> bool {
+    by.strip_suffix(LAID_OUT).unwrap_or(by).ends_with(BY_INSTANCE)
+}
+
+/// The runtime that made this model of the input.
+pub(crate) fn runtime_of(model: &Model) -> Option<&str> {
+    model.setup()?.fused_by.as_deref()
 }
 
 /// A way to write a model.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use remat::{Model, TileChoice, TiledModel, tile_to_measure};
+use remat::{FissionRequest, Model, TileChoice, TiledModel, tile_to_measure};
 use remat_plan::{Again, FusedChain, Structure, Tiling};
 use remat_solve::Activity;
 
@@ -11,6 +11,7 @@ use crate::candidate::Opened;
 use crate::clock::Share;
 use crate::context::Context;
 use crate::error::Rejection;
+use crate::strategy::{is_by_instance, runtime_of};
 
 /// So many searches follow each other where tiles are weighed: for fused chains, and for plans with the best of them.
 const SEARCHES: u32 = 3;
@@ -55,7 +56,11 @@ impl Tilings {
                 let is_timed = context.measures.is_some() && clock.is_timed();
                 let slack = request.solve.most_overhead().filter(|_| is_timed).unwrap_or(0) / SLACK;
                 let choice = TileChoice { slack, without_whole };
-                tile_to_measure(model, request.load, request.solve, fission, choice, &control)?.into()
+                let fission = FissionRequest {
+                    two_passes: runtime_of(model).is_some_and(is_by_instance),
+                    ..fission.clone()
+                };
+                tile_to_measure(model, request.load, request.solve, &fission, choice, &control)?.into()
             }
         };
         Ok(Self {
@@ -80,8 +85,8 @@ impl Tilings {
         Some((self.next.pop_front()?, self.next.len()))
     }
 
-    /// After the file of `rejected` was: where its bits differ, ops that run again and fused chains that `has_bits` denies, each looked at by itself,
-    /// are forbidden, and what is left of its tiling is tried next.
+    /// After the file of `rejected` was: where its bits differ, it is tried next as one that rounds otherwise, if that is permitted. Else ops that run again
+    /// and fused chains that `has_bits` denies, each looked at by itself, are forbidden, and what is left of its tiling is tried next.
     pub(crate) fn rejects(
         &mut self,
         rejected: &Opened,
@@ -94,7 +99,23 @@ impl Tilings {
             return;
         };
         let request = context.request;
-        if request.plan.is_some() || !matches!(reason, Rejection::OutputDiffers { .. }) {
+        if request.plan.is_some() || !reason.is_about_bits() {
+            return;
+        }
+        let follow = |model: Model| {
+            self.next.push_front(TiledModel {
+                model,
+                peak: rejected.estimated_peak,
+                max_overhead: rejected.solve.max_overhead,
+            });
+        };
+        if request.permits_other_bits() {
+            // What was to keep every bit is one more that rounds otherwise.
+            let close = Tiling {
+                close: true,
+                ..tiling.clone()
+            };
+            whole.tiled(&close, request.load).into_iter().for_each(follow);
             return;
         }
         let tiled = |again: &[Again], fused_chains: Vec<FusedChain>| {
@@ -125,13 +146,7 @@ impl Tilings {
         self.forbidden.extend(bad.iter().map(ends));
         let has_less = is_without_clones || !bad.is_empty();
         if has_less && !good.is_empty() {
-            let model = tiled(&again, good);
-            let rest = model.map(|model| TiledModel {
-                model,
-                peak: rejected.estimated_peak,
-                max_overhead: rejected.solve.max_overhead,
-            });
-            rest.into_iter().for_each(|rest| self.next.push_front(rest));
+            tiled(&again, good).into_iter().for_each(follow);
         }
     }
 }

@@ -2,6 +2,7 @@ use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use remat::fission::Exactness;
 use remat::{BaselineOf, BaselinePeak, LoadOptions, SolveRequest};
 use remat_plan::{Axis, BudgetSpec, Mode};
 use remat_solve::SolveControl;
@@ -55,6 +56,7 @@ struct Case {
     load: LoadOptions,
     solve: SolveRequest,
     path: PathBuf,
+    fission: FissionRequest,
 }
 
 impl Case {
@@ -65,6 +67,7 @@ impl Case {
             load,
             solve: asked(),
             path,
+            fission: FissionRequest::EXACT,
         }
     }
 
@@ -87,7 +90,10 @@ impl Case {
             next: next.into(),
             ..Tilings::default()
         };
-        let request = DeployRequest::new(&self.path, None, &self.load, &self.solve);
+        let request = DeployRequest {
+            fission: Some(&self.fission),
+            ..DeployRequest::new(&self.path, None, &self.load, &self.solve)
+        };
         let clock = Clock::start(&SolveControl::new());
         let context = Context {
             request: &request,
@@ -153,6 +159,24 @@ fn clones_without_their_bits_are_left_out_and_chains_stay() {
         (left[0].again.len(), left[0].fused_chains.as_slice()),
         (0, all.as_slice())
     );
+}
+
+#[test]
+fn what_was_to_keep_its_bits_is_tried_as_one_that_rounds_otherwise_where_it_may() {
+    let case = Case {
+        fission: FissionRequest {
+            exactness: Exactness::Close,
+            ..FissionRequest::EXACT
+        },
+        ..Case::new()
+    };
+    let (rejected, next) = (case.tiled(&[], &[layer(0)], 1), case.tiled(&[], &[layer(1)], 2));
+    let left = case.after(rejected, vec![next], |_| unreachable!("no bits are looked at"));
+    let found: Vec<_> = left
+        .iter()
+        .map(|tiling| (tiling.close, &tiling.fused_chains[..]))
+        .collect();
+    assert_eq!(found, [(true, &[layer(0)][..]), (false, &[layer(1)])]);
 }
 
 #[test]

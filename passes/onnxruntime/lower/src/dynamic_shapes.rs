@@ -73,8 +73,6 @@ pub(crate) struct DynamicShapes<'t> {
     views: usize,
     /// By result, the operand that a kernel may overwrite.
     overwritten: &'t FxHashMap<String, String>,
-    /// Whether no convolution may know its weights.
-    pub(crate) plain_images: bool,
     /// The constants that state shapes.
     shapes: FxHashMap<Vec<i64>, String>,
     stated: usize,
@@ -107,7 +105,6 @@ impl<'t> DynamicShapes<'t> {
             first: Vec::new(),
             views: 0,
             overwritten,
-            plain_images: false,
             shapes: FxHashMap::default(),
             stated: 0,
         }
@@ -131,9 +128,7 @@ impl<'t> DynamicShapes<'t> {
             return;
         }
         self.hide_stated(&mut node, names, out);
-        if self.plain_images {
-            self.hide_weights(&mut node, names, out);
-        }
+        self.hide_weights(&mut node, names, out);
         let operands = node.input.iter().filter(|name| !name.is_empty());
         let all_values = operands.clone().all(|name| self.of(name) == Known::Value);
         let has_body = !remat_onnx::captures(&node).is_empty();
@@ -172,7 +167,7 @@ impl<'t> DynamicShapes<'t> {
         let Some(images) = node.input.first().cloned().filter(|name| !name.is_empty()) else {
             return Known::Shape;
         };
-        let may_be_view = !self.layout.blocked.contains(&images) && !self.layout.stated.contains(&images);
+        let may_be_view = !self.layout.blocked.contains(&images) && !self.layout.states(&images);
         match self.of(&images) {
             Known::Shape if may_be_view => {
                 let view = self.view(&images, names, out);
@@ -225,14 +220,21 @@ impl<'t> DynamicShapes<'t> {
         }
     }
 
-    /// Has a convolution read a view of weights that are known when the file is loaded.
+    /// Has a convolution that stays in the usual layout read a view of weights that are known when the file is loaded.
     fn hide_weights(&mut self, node: &mut NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) {
+        if node
+            .output
+            .first()
+            .is_none_or(|result| !self.layout.plain.contains(result))
+        {
+            return;
+        }
         let weights = node
             .input
             .get(1)
             .cloned()
             .filter(|weights| self.of(weights) == Known::Value);
-        if let Some(weights) = weights.filter(|_| row(node).blocked.is_convolution()) {
+        if let Some(weights) = weights {
             let view = self.view(&weights, names, out);
             replace(node, &weights, view);
         }

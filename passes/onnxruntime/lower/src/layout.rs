@@ -3,18 +3,21 @@
 //! Where everything is optimized, ONNX Runtime converts convolutions with constant weights, and what stands between them, to blocks of
 //! channels (`com.microsoft.nchwc`). It decides by what it sees when it loads a file: an Add is fused into a convolution if the shapes
 //! of its operands are known to be equal and nothing else reads what the convolution makes; a pool is converted if the channels of its
-//! operand are known. Another layout has other kernels, and so other bits.
+//! operand are known, of whatever other extents. Another layout has other kernels, and so other bits.
 //!
 //! Source: ONNX Runtime, `core/optimizer/nchwc_transformer.cc`.
 
-use remat_ir::{Graph, OpKind, ValueType};
-use remat_onnx::proto::{GraphProto, ValueInfoProto};
-use remat_onnx::type_proto;
+use remat_ir::{Dim, Graph, OpKind, ValueType};
+use remat_onnx::proto::GraphProto;
+use remat_onnx::value_info;
 use remat_operators::operator;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How the runtime calls what it converts: by the result, and this.
 pub(crate) const CONVERTED: &str = "_nchwc";
+
+/// The axis of channels.
+const CHANNELS: usize = 1;
 
 /// What of a model the runtime's layouts concern, by names of the model's values.
 #[derive(Clone, Debug, Default)]
@@ -23,17 +26,22 @@ pub struct Layout {
     pub converted: FxHashSet<String>,
     /// Values whose shapes decide over a conversion.
     pub stated: FxHashSet<String>,
+    /// Values whose channels do. The runtime learns nothing else of their shapes: a buffer of known shape is kept for later results of that shape, and tiles
+    /// have many.
+    pub channels: FxHashSet<String>,
     /// Values that nodes make in blocks. Where a node without blocks reads one, there is a copy of it, too.
     pub in_blocks: FxHashSet<String>,
     /// Values that exist in blocks only: a further reader would make a copy of them.
     pub blocked: FxHashSet<String>,
+    /// The first results of convolutions that stay in the usual layout: the runtime learns their weights late. They may round otherwise.
+    pub plain: FxHashSet<String>,
 }
 
 impl Layout {
     /// The same for a graph that was rewritten: clones are what they are clones of.
     pub(crate) fn of(&self, rewritten: &Graph) -> Self {
         let mut own = self.clone();
-        if self.converted.is_empty() {
+        if self.converted.is_empty() && self.plain.is_empty() {
             return own;
         }
         for op in &rewritten.ops {
@@ -46,8 +54,10 @@ impl Layout {
                 for (names, own) in [
                     (&self.converted, &mut own.converted),
                     (&self.stated, &mut own.stated),
+                    (&self.channels, &mut own.channels),
                     (&self.in_blocks, &mut own.in_blocks),
                     (&self.blocked, &mut own.blocked),
+                    (&self.plain, &mut own.plain),
                 ] {
                     if names.contains(original) {
                         own.insert(clone.clone());
@@ -86,20 +96,37 @@ impl Layout {
         !self.converted.contains(result) && !self.blocked.contains(operand)
     }
 
+    /// Whether something of the shape of a value decides over a conversion.
+    pub(crate) fn states(&self, name: &str) -> bool {
+        self.stated.contains(name) || self.channels.contains(name)
+    }
+
     /// Puts the shapes into the file that decide over a conversion.
     pub(crate) fn state_shapes(&self, graph: &mut GraphProto, types: &FxHashMap<String, ValueType>) {
-        let mut wanted: Vec<&String> = self.stated.iter().filter(|name| types.contains_key(*name)).collect();
-        wanted.sort_unstable();
-        graph.value_info.retain(|value| !self.stated.contains(&value.name));
+        graph.value_info.retain(|value| !self.states(&value.name));
         let outputs: FxHashSet<String> = graph.output.iter().map(|output| output.name.clone()).collect();
-        for name in wanted.into_iter().filter(|name| !outputs.contains(*name)) {
-            if let Some(ty) = types.get(name).and_then(type_proto) {
-                graph.value_info.push(ValueInfoProto {
-                    name: name.clone(),
-                    type_: Some(ty).into(),
-                    ..ValueInfoProto::default()
-                });
+        let mut wanted: Vec<&String> = self.stated.union(&self.channels).collect();
+        wanted.retain(|name| !outputs.contains(*name));
+        wanted.sort_unstable();
+        for name in wanted {
+            let Some(ty) = types.get(name) else { continue };
+            let ty = match self.stated.contains(name) {
+                true => ty.clone(),
+                false => of_channels(ty.clone()),
+            };
+            graph.value_info.extend(value_info(name, &ty));
+        }
+    }
+}
+
+/// A type in which only the channels of images are known.
+fn of_channels(mut ty: ValueType) -> ValueType {
+    if let ValueType::Tensor { shape: Some(dims), .. } = &mut ty {
+        for (axis, dim) in dims.iter_mut().enumerate() {
+            if axis != CHANNELS {
+                *dim = Dim::Unknown;
             }
         }
     }
+    ty
 }

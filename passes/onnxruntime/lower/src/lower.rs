@@ -60,9 +60,6 @@ pub struct LoweringOptions {
     /// Bytes that are taken first of all and given back at once, 0 for none. The memory arena makes its first region so large that they
     /// fit, and what comes later finds room there: fewer regions, less between them. Takes dynamic shapes.
     pub reserve: u64,
-    /// Whether no convolution works on blocks of channels: weights that the runtime does not know when it loads the file stay as they are, and so do
-    /// images. Results are rounded otherwise, and nothing is copied from and to blocks. Takes dynamic shapes.
-    pub plain_images: bool,
     /// Whether nothing runs while a page is written to the second memory: less memory, where what leaves has no room to stay meanwhile.
     pub waits_for_pages: bool,
 }
@@ -73,7 +70,6 @@ impl Default for LoweringOptions {
             order: OrderHint::Any,
             shapes: Shapes::default(),
             reserve: 0,
-            plain_images: false,
             waits_for_pages: false,
         }
     }
@@ -211,8 +207,7 @@ pub fn lower(
             Shapes::Static | Shapes::Dynamic => FxHashMap::default(),
         };
         overwritten.retain(|result, operand| layout.allows_view(result, operand));
-        let mut shapes = DynamicShapes::new(graph, &types, &layout, zeros, &overwritten);
-        shapes.plain_images = options.plain_images;
+        let shapes = DynamicShapes::new(graph, &types, &layout, zeros, &overwritten);
         let made = make_shapes_dynamic(shapes, nodes, block, &mut names);
         (first, nodes, late) = (made.first, made.nodes, made.zeros);
         dynamic_shapes::forget_stated_shapes(graph);

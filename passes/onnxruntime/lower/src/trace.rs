@@ -28,7 +28,7 @@ pub struct LayoutMapping {
     /// By the first result of an op of the laid-out graph, first results of the nodes that it stands for, in order.
     pub stands_for: FxHashMap<String, Vec<String>>,
     /// By operator, the values whose shapes may decide over a conversion.
-    undecided: BTreeMap<&'static str, Vec<String>>,
+    undecided: BTreeMap<&'static str, Undecided>,
     /// How many nodes of these operators there are in the laid-out graph, by domain and name.
     counts: Counts,
 }
@@ -87,13 +87,28 @@ impl LayoutMapping {
                 break;
             }
             for op_type in needed {
-                let values = self.undecided.remove(op_type);
-                self.layout.stated.extend(values.into_iter().flatten());
+                let Some(undecided) = self.undecided.remove(op_type) else {
+                    continue;
+                };
+                let stated = match undecided.by_channels {
+                    true => &mut self.layout.channels,
+                    false => &mut self.layout.stated,
+                };
+                stated.extend(undecided.values);
             }
         }
-        tracing::debug!(stated = self.layout.stated.len(), "shapes are stated for the layout");
+        let (stated, channels) = (self.layout.stated.len(), self.layout.channels.len());
+        tracing::debug!(stated, channels, "shapes are stated for the layout");
         Ok(())
     }
+}
+
+/// Values whose shapes may decide over the conversion of nodes of one operator.
+#[derive(Debug, Default)]
+struct Undecided {
+    values: Vec<String>,
+    /// Whether their channels are enough.
+    by_channels: bool,
 }
 
 /// What becomes of an op where images are laid out in blocks.
@@ -116,8 +131,8 @@ fn counts(graph: &Graph, zeros: &[&str]) -> Counts {
 }
 
 /// What of the model the layouts of the ops concern, and by operator the values whose shapes may decide over a conversion.
-fn layout(nodes: &Graph, trace: &Trace<'_>) -> (Layout, BTreeMap<&'static str, Vec<String>>) {
-    let (mut layout, mut undecided) = (Layout::default(), BTreeMap::<_, Vec<String>>::new());
+fn layout(nodes: &Graph, trace: &Trace<'_>) -> (Layout, BTreeMap<&'static str, Undecided>) {
+    let (mut layout, mut undecided) = (Layout::default(), BTreeMap::<_, Undecided>::new());
     for node in nodes.ops.iter().filter(|op| op.kind.is_run()) {
         let results: Vec<&str> = node
             .results()
@@ -142,10 +157,10 @@ fn layout(nodes: &Graph, trace: &Trace<'_>) -> (Layout, BTreeMap<&'static str, V
         if blocked(node).is_decided_by_shape() {
             let operands = node.inputs.iter().flatten().map(|&operand| &nodes.tensors[operand]);
             let made = operands.filter(|operand| nodes.storages[operand.storage].class != StorageClass::Constant);
-            undecided
-                .entry(operator(&node.domain, &node.op_type).name)
-                .or_default()
-                .extend(made.map(|operand| operand.name.clone()));
+            let row = operator(&node.domain, &node.op_type);
+            let entry = undecided.entry(row.name).or_default();
+            entry.values.extend(made.map(|operand| operand.name.clone()));
+            entry.by_channels = row.blocked.is_decided_by_channels();
         }
     }
     (layout, undecided)

@@ -2,8 +2,8 @@
 
 use remat_ir::{Body, Dim, ElementType, Graph, OpKind, TensorId, ValueType};
 use remat_onnx::proto::tensor_proto::DataType;
-use remat_onnx::proto::{ModelProto, NodeProto, TensorProto, ValueInfoProto};
-use remat_onnx::{ImportOptions, OnnxModel, type_proto};
+use remat_onnx::proto::{ModelProto, NodeProto, TensorProto};
+use remat_onnx::{ImportOptions, OnnxModel, value_info};
 use remat_onnxruntime_lower::{Lowered, OrderHint};
 use remat_onnxruntime_sim::{
     ArenaSettings, Node, NodeIndex, Program, Settings, Shape, Value, ValueId, ValueKind, allocate, arena_anywhere,
@@ -118,7 +118,7 @@ fn executed(
     let workspace = workspaces(model, rewritten);
     let mut program = program(written.graph(), &workspace);
     state_the_truth(&mut program, rewritten, lowered);
-    state_inferred_shapes(&mut program, rewritten, lowered);
+    state_inferred_shapes(&mut program, rewritten, &lowered.proto);
     state_sizes(&mut program);
     let executed = match order {
         OrderHint::Any => default_order(&program),
@@ -144,8 +144,9 @@ pub fn simulate_loaded(
 ) -> Result<Prediction, PredictError> {
     run.goes_on()?;
     let loaded = OnnxModel::open(loaded, &looked_at())?;
-    let truth = OnnxModel::from_proto(with_known_zeros(loaded.proto().clone(), lowered), &looked_at())?;
-    let seen = OnnxModel::from_proto(with_seen_shapes(loaded.proto().clone(), lowered)?, &looked_at())?;
+    let proto = loaded.proto();
+    let truth = OnnxModel::from_proto(with_known_zeros(proto.clone(), lowered), &looked_at())?;
+    let seen = OnnxModel::from_proto(with_seen_shapes(proto.clone(), lowered)?, &looked_at())?;
     run.goes_on()?;
     let truth = truth.graph();
     let costs = remat_cost::analytic(truth, device, remat_onnxruntime_sim::body_bytes).ops;
@@ -155,6 +156,7 @@ pub fn simulate_loaded(
     });
     let mut program = program(seen.graph(), &of_results.collect());
     state_the_truth(&mut program, truth, lowered);
+    state_inferred_shapes(&mut program, truth, proto);
     let executed: Vec<NodeIndex> = program.nodes.keys().collect();
     predicted(&program, &executed, rewritten, run)
 }
@@ -218,19 +220,15 @@ fn with_known_zeros(mut proto: ModelProto, lowered: &Lowered) -> ModelProto {
 /// The file with the shapes that the runtime saw before it laid images out: it keeps them, and saves none.
 fn with_seen_shapes(mut proto: ModelProto, lowered: &Lowered) -> Result<ModelProto, PredictError> {
     let written = OnnxModel::from_proto(lowered.proto.clone(), &looked_at())?;
-    let seen = written.graph().tensors.iter().filter_map(|tensor| {
-        tensor.ty.known_shape()?;
-        Some(ValueInfoProto {
-            name: tensor.name.clone(),
-            type_: Some(type_proto(&tensor.ty)?).into(),
-            ..ValueInfoProto::default()
-        })
-    });
+    let sized = written.graph().tensors.iter();
+    let sized = sized.filter(|tensor| tensor.ty.known_shape().is_some());
     let graph = proto.graph.mut_or_insert_default();
     let made: HashSet<&String> = graph.node.iter().flat_map(|node| &node.output).collect();
     let outputs: HashSet<&String> = graph.output.iter().map(|output| &output.name).collect();
-    let stated = seen.filter(|value| made.contains(&value.name) && !outputs.contains(&value.name));
-    graph.value_info = stated.collect();
+    let stated = sized.filter(|tensor| made.contains(&tensor.name) && !outputs.contains(&tensor.name));
+    graph.value_info = stated
+        .filter_map(|tensor| value_info(&tensor.name, &tensor.ty))
+        .collect();
     Ok(proto)
 }
 
@@ -322,12 +320,12 @@ fn state_sizes(program: &mut Program) {
 }
 
 /// Puts in shapes that the runtime infers and an import does not: of a Reshape to a constant without open extents, whatever is known of its operand, and
-/// what follows from them.
-fn state_inferred_shapes(program: &mut Program, rewritten: &Graph, lowered: &Lowered) {
-    let constants = lowered.proto.graph.iter().flat_map(|graph| &graph.initializer);
-    let targets = constants.filter(|constant| states_extents(constant));
-    let targets: HashSet<&str> = targets.map(|constant| constant.name.as_str()).collect();
-    let tensors = rewritten.tensors.iter();
+/// what follows from them, as `truth` has it.
+fn state_inferred_shapes(program: &mut Program, truth: &Graph, proto: &ModelProto) {
+    let targets: HashMap<&str, Vec<u64>> = constants(proto)
+        .filter_map(|(name, constant)| Some((name, extents(constant)?)))
+        .collect();
+    let tensors = truth.tensors.iter();
     let shapes = tensors.filter_map(|tensor| Some((tensor.name.as_str(), tensor.ty.known_shape()?)));
     let shapes: HashMap<&str, Vec<u64>> = shapes.collect();
     let Program { nodes, values, .. } = program;
@@ -336,43 +334,64 @@ fn state_inferred_shapes(program: &mut Program, rewritten: &Graph, lowered: &Low
         Shape::Hidden => false,
     };
     for node in nodes.iter().filter(|node| node.control.is_none()) {
-        let target = node.inputs.get(1).copied().flatten();
-        let has_target = target.is_some_and(|target| targets.contains(values[target].name.as_str()));
         // Integers may state a shape.
         let says_all = |&operand: &ValueId| {
             let value = &values[operand];
             is_known(value) && value.element != Some(ElementType::Int64)
         };
-        let follows = match node.op_type.as_str() {
-            "Reshape" => has_target,
-            _ => !node.inputs.is_empty() && node.inputs.iter().flatten().all(says_all),
-        };
-        let results: Vec<_> = node
-            .results()
-            .filter(|&result| follows && !is_known(&values[result]))
-            .collect();
+        let target = node.inputs.get(1).copied().flatten();
+        let target = target.and_then(|target| targets.get(values[target].name.as_str()));
+        let follows = !node.inputs.is_empty() && node.inputs.iter().flatten().all(says_all);
+        let results: Vec<_> = node.results().filter(|&result| !is_known(&values[result])).collect();
         for result in results {
-            if let Some(dims) = shapes.get(values[result].name.as_str()) {
-                values[result].visible = Shape::Known(dims.iter().copied().map(Dim::Known).collect());
+            let dims = match node.op_type.as_str() {
+                "Reshape" => target,
+                _ => shapes.get(values[result].name.as_str()).filter(|_| follows),
+            };
+            if let Some(dims) = dims {
+                let element = node
+                    .inputs
+                    .first()
+                    .copied()
+                    .flatten()
+                    .and_then(|operand| values[operand].element);
+                let value = &mut values[result];
+                value.visible = Shape::Known(dims.iter().copied().map(Dim::Known).collect());
+                value.element = value.element.or(element.filter(|_| node.op_type == "Reshape"));
             }
         }
     }
 }
 
-/// Whether a constant lists extents all of which are stated.
-fn states_extents(constant: &TensorProto) -> bool {
+/// The constants of a model, with their names.
+fn constants(proto: &ModelProto) -> impl Iterator<Item = (&str, &TensorProto)> {
+    let graph = proto.graph.iter();
+    let nodes = graph.clone().flat_map(|graph| &graph.node);
+    let made = nodes.filter(|node| node.op_type == "Constant").filter_map(|node| {
+        let value = node.attribute.iter().find(|attribute| attribute.name == "value")?;
+        Some((node.output.first()?.as_str(), value.t.as_ref()?))
+    });
+    let stored = graph.flat_map(|graph| &graph.initializer);
+    stored.map(|tensor| (tensor.name.as_str(), tensor)).chain(made)
+}
+
+/// The extents that a constant lists, if all of them are stated.
+fn extents(constant: &TensorProto) -> Option<Vec<u64>> {
     let [length] = constant.dims.as_slice() else {
-        return false;
+        return None;
     };
     if constant.data_type != DataType::INT64 as i32 {
-        return false;
+        return None;
     }
     let raw = constant.raw_data.chunks_exact(8).map(|bytes| {
         let bytes: [u8; 8] = bytes.try_into().unwrap_or_default();
         i64::from_le_bytes(bytes)
     });
-    let extents: Vec<i64> = raw.chain(constant.int64_data.iter().copied()).collect();
-    i64::try_from(extents.len()) == Ok(*length) && extents.iter().all(|&extent| extent > 0)
+    let listed = raw.chain(constant.int64_data.iter().copied());
+    let extents: Vec<u64> = listed
+        .map(|extent| u64::try_from(extent).ok().filter(|&extent| extent > 0))
+        .collect::<Option<_>>()?;
+    (i64::try_from(extents.len()) == Ok(*length)).then_some(extents)
 }
 
 /// Puts in what dynamic shapes keep from the runtime and what shapes would tell an importer: types and sizes, which the graph it was made
@@ -498,3 +517,7 @@ pub fn with_simulated_baseline(model: Model) -> Model {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "simulate_tests.rs"]
+mod tests;

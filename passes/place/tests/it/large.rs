@@ -12,6 +12,7 @@ use remat_testing::{Trial, trial};
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial!(whatever_the_limit_of_tries_there_is_a_placement_and_more_tries_lower_it),
+        trial!(many_buffers_of_which_few_are_alive_together_are_placed_at_their_load),
         trial!(the_time_limit_is_kept),
     ]
 }
@@ -51,6 +52,33 @@ fn whatever_the_limit_of_tries_there_is_a_placement_and_more_tries_lower_it() {
     let [first, some, all] = [1, 40_000, 600_000].map(height);
     assert_eq!(height(40_000), some);
     assert!(first >= some && some >= all && first > all, "{first} {some} {all}");
+}
+
+/// One buffer begins at each step and lives for three, one in ten for about 60; half of the sizes are powers of two.
+fn short_lived(seed: u64) -> TiVec<BufferId, Buffer> {
+    let mut rng = Rng::new(seed, 1);
+    let buffer = |step: usize| {
+        let class = 1 << (10 + rng.below(9));
+        let size = if rng.chance(0.5) {
+            class
+        } else {
+            class + rng.below(class as usize) as u64
+        };
+        let mean = if rng.chance(0.9) { 3.0 } else { 60.0 };
+        let life = 1 + (-(1.0 - rng.unit()).ln() * mean) as u64;
+        let start = step as u64;
+        Buffer::new(step.to_string(), size.div_ceil(64) * 64, start..start + life)
+    };
+    (0..20_000).map(buffer).collect()
+}
+
+fn many_buffers_of_which_few_are_alive_together_are_placed_at_their_load() {
+    for seed in 0..4 {
+        let buffers = short_lived(seed);
+        let outcome = checked(&buffers, &Blocks::Lowest, &SolveControl::new().step_limit(400_000));
+        let load = remat_place::load(&buffers);
+        assert_eq!(outcome.certificate.height, Some(load), "{seed}");
+    }
 }
 
 fn the_time_limit_is_kept() {

@@ -41,7 +41,10 @@ const PASSES_OF_LARGE: [(Order, Fit); 3] = [
     (Order::Life, Fit::Lowest),
     (Order::Area, Fit::Lowest),
 ];
-/// Where fewer are alive at a time, on average, these come before the other passes in the order of time: they take little time then.
+/// From so many buffers on there is but one pass, in the order of time, where few are alive together: what it leaves is mended by
+/// [`windows`](crate::place::windows).
+const MANY: usize = 5_000;
+/// Fewer than these are alive at a time, on average.
 const FEW_ALIVE: usize = 100;
 /// After so many passes in the order of time that lower nothing, one after the other, there are no more.
 const FRUITLESS: usize = 3;
@@ -58,9 +61,16 @@ pub fn tries_of_passes(buffers: usize) -> u64 {
     }
 }
 
+/// Whether many buffers are to be placed of which few are alive together.
+pub(crate) fn is_thin(instance: &Instance) -> bool {
+    let alive: usize = instance.spans.all().iter().map(Span::len).sum();
+    instance.len() >= MANY && alive < FEW_ALIVE * instance.sections()
+}
+
 /// The lowest placement of several passes; the first one is always made, whatever the limits.
 pub(crate) fn place(instance: &Instance, meter: &mut Meter<'_>) -> Table<Item, i64> {
-    if instance.len() < LARGE {
+    let is_thin = is_thin(instance);
+    if instance.len() < LARGE && !is_thin {
         return lowest(instance, &PASSES, None, None, meter);
     }
     let began = meter.elapsed();
@@ -75,10 +85,7 @@ pub(crate) fn place(instance: &Instance, meter: &mut Meter<'_>) -> Table<Item, i
     );
     let each = meter.elapsed().saturating_sub(began) * 5 / 4;
     let reserve = FINISHING * each;
-    let alive: usize = instance.spans.all().iter().map(Span::len).sum();
-    if alive < FEW_ALIVE * instance.sections() {
-        found = Some(lowest(instance, &PASSES_OF_LARGE, found, Some(reserve), meter));
-        in_order_of_time(instance, &mut manners, &mut found, each, meter);
+    if is_thin {
         return found.unwrap_or_default();
     }
     in_order_of_time(instance, &mut manners, &mut found, each, meter);

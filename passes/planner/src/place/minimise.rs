@@ -64,7 +64,7 @@ pub(crate) enum Aim {
 
 impl Aim {
     /// The least height that is worth to be sought.
-    fn target(self, bound: i64) -> i64 {
+    pub(crate) fn target(self, bound: i64) -> i64 {
         match self {
             Self::Lowest(enough) => enough.max(bound),
             Self::Within(capacity) => capacity,
@@ -90,7 +90,7 @@ impl BestPlacement {
         matches!(aim, Aim::Within(capacity) if self.bound > capacity)
     }
 
-    fn lower_to(&mut self, offsets: Table<Item, i64>, instance: &Instance, meter: &Meter<'_>) {
+    pub(crate) fn lower_to(&mut self, offsets: Table<Item, i64>, instance: &Instance, meter: &Meter<'_>) {
         let height = instance.height(&offsets);
         if height < self.height {
             (self.height, self.offsets) = (height, offsets);

@@ -7,6 +7,7 @@
 //! 2. `instance`: a part in flat arrays, sections of time instead of times;
 //! 3. `heuristic`: passes over the buffers in a fixed order, each into the lowest or the tightest hole of `occupancy`; `n log n` for each
 //!    of few holes; before these, of very many buffers, some in the order of time (`online`), which are `n log n` always;
+//!    `windows`: where few of very many are alive together, one such pass, mended window by window;
 //! 4. `minimise`: attempts between the bound and the height that the heuristics reach, in turns by
 //! 5. `search`: a canonical placement within a capacity, or the proof that there is none;
 //! 6. `repair`: where many buffers are tiny, a local search that places the large ones first;
@@ -27,6 +28,7 @@ mod repair;
 mod search;
 mod second;
 mod space;
+mod windows;
 
 pub use self::buffer::{Blocks, Buffer, Fault, Place, PlaceError, load};
 pub use self::heuristic::tries_of_passes;

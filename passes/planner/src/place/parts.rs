@@ -12,6 +12,7 @@ use crate::place::instance::{Instance, Item, unit};
 use crate::place::minimise::{Aim, BestPlacement, Proof, heuristics, search};
 use crate::place::second::Second;
 use crate::place::space::Space;
+use crate::place::windows;
 
 /// Wishes of the caller; the default has none.
 #[derive(Default)]
@@ -207,6 +208,7 @@ fn solve(
     let mut enough = bounds.max().unwrap_or(0).max(pinned_end);
     for part in parts {
         let aim = part.aim(space, enough);
+        windows::mend(&part.instance, &mut part.found, aim, seed, meter);
         search(&part.instance, &mut part.found, aim, second.as_deref_mut(), seed, meter);
         enough = enough.max(part.bytes(part.found.height));
         if part.found.is_impossible(aim) {

@@ -1,7 +1,7 @@
 //! What tilings of a model are there, by estimate.
 
 use remat_cost::Device;
-use remat_fission::{Bound, Candidate, Exactness, SearchOptions, bound, search};
+use remat_fission::{Bound, Candidate, Exactness, SearchOptions, SearchReport, bound, search};
 use remat_ir::Graph;
 use remat_onnxruntime_sim::body_bytes;
 use remat_solve::SolveControl;
@@ -55,7 +55,7 @@ pub fn tiling_outlook(
     let graph = model.whole_graph(options)?;
     let device = device_of(model, options)?;
     let asked = (fission, model.format());
-    let mut front = searched(&graph, &device, asked, None, control)?;
+    let mut front = searched(&graph, &device, asked, None, control)?.front;
     front.sort_by_key(|candidate| (candidate.time_ppm, candidate.peak, candidate.tiling.close));
     let mut least = u64::MAX;
     front.retain(|candidate| {
@@ -94,13 +94,13 @@ fn searched(
     asked: (&FissionRequest, Format),
     most_overhead: Option<u64>,
     control: &SolveControl<'_>,
-) -> Result<Vec<Candidate>, Error> {
+) -> Result<SearchReport, Error> {
     let find = |exactness, control: &SolveControl<'_>| {
         let most = most_overhead.map(|most| most.div_ceil(1_000));
         searched_for(graph, device, (asked.0, exactness), most, control)
     };
     let exactness = exactness(asked, device);
-    if exactness != Exactness::Close {
+    if exactness != Exactness::Close || asked.0.two_passes {
         return find(exactness, control);
     }
     let bits = match device.cpu_kernels {
@@ -111,7 +111,7 @@ fn searched(
     let third = control.step_limit.map_or(third, |steps| third.step_limit(steps / 3));
     let mut found = find(bits, &third)?;
     let rest = control.step_limit.map(|steps| control.step_limit(steps - steps / 3));
-    found.extend(find(exactness, &rest.unwrap_or(*control))?);
+    found.front.extend(find(exactness, &rest.unwrap_or(*control))?.front);
     Ok(found)
 }
 
@@ -121,7 +121,7 @@ fn searched_for(
     (fission, exactness): (&FissionRequest, Exactness),
     most_overhead_permille: Option<u64>,
     control: &SolveControl<'_>,
-) -> Result<Vec<Candidate>, Error> {
+) -> Result<SearchReport, Error> {
     let mut asked = SearchOptions::new(device);
     asked.exactness = exactness;
     asked.bodies = body_bytes;
@@ -132,6 +132,7 @@ fn searched_for(
         asked.axes.clone_from(&fission.axes);
     }
     asked.grids = fission.grids;
+    asked.two_passes = fission.two_passes;
     asked.most_overhead_permille = most_overhead_permille;
     (asked.evaluations, asked.deadline, asked.cancelled) = (control.step_limit, control.deadline, control.cancel);
     let found = search(graph, &asked).map_err(FissionError::Tiling)?;
@@ -142,7 +143,7 @@ fn searched_for(
         front = found.front.len(),
         "tilings were searched for"
     );
-    Ok(found.front)
+    Ok(found)
 }
 
 /// Whether a tiling is estimated to take longer than is asked for.
@@ -167,7 +168,11 @@ pub(super) fn candidates(
 ) -> Result<Vec<Candidate>, Error> {
     let most = request.most_overhead().map(|most| most.saturating_add(slack));
     let device = device_of(model, options)?;
-    let found = searched(
+    let SearchReport {
+        front: found,
+        in_pieces,
+        ..
+    } = searched(
         &model.whole_graph(options)?,
         &device,
         (fission, model.format()),
@@ -212,6 +217,8 @@ pub(super) fn candidates(
         chosen.append(&mut fast);
         chosen.append(&mut slow);
     }
+    let may_do = |found: &Candidate| !is_slow(found, request) && may_keep(found, budget);
+    chosen.extend(in_pieces.filter(may_do));
     // Those within the time first.
     chosen.sort_by_key(|candidate| is_slow(candidate, request));
     Ok(chosen)

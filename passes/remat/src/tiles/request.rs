@@ -16,6 +16,9 @@ pub struct FissionRequest {
     /// Whether rows may run in tiles along columns.
     #[serde(default)]
     pub grids: bool,
+    /// Whether all large normalizations over images run in two passes, because the kernels that the model has for them are not for outputs.
+    #[serde(default)]
+    pub two_passes: bool,
 }
 
 impl FissionRequest {
@@ -30,5 +33,6 @@ impl FissionRequest {
         tiles: Vec::new(),
         axes: Vec::new(),
         grids: false,
+        two_passes: false,
     };
 }

@@ -67,10 +67,9 @@ fn a_tiled_network_fits_a_static_array_and_computes_what_it_computes_whole() {
     let whole = Model::open(&path, &options()).expect("the model opens");
     assert!(program_of(&whole, folder.path()).is_err(), "it fits without tiles");
     let fission = FissionRequest {
-        exactness: FissionRequest::EXACT.exactness,
         tiles: vec![4, 8],
         axes: vec![Axis::Rows],
-        grids: false,
+        ..FissionRequest::EXACT
     };
     let control = SolveControl::new().step_limit(20_000);
     let tiled = remat::tile(&whole, &options(), &request(), &fission, &control).expect("nothing fails");

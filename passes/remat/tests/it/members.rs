@@ -199,7 +199,8 @@ fn what_mixes_members_is_refused_with_its_node() {
         ("", vec![named("Slice", &["x", "one", "many", "axis0"])]),
         // All members of a small batch.
         ("", vec![named("Slice", &["x", "zero1", "hundred", "axis0"])]),
-        ("no rule", vec![named("CumSum", &["x", "zero"])]),
+        ("puts members together", vec![named("CumSum", &["x", "zero"])]),
+        ("no rule", vec![named("ReverseSequence", &["x", "lengths"])]),
         (
             "size of the batch",
             vec![shape(), count(), named("Div", &["x", "count"])],
@@ -223,7 +224,7 @@ fn what_mixes_members_is_refused_with_its_node() {
     ];
     for (why, nodes) in cases {
         let text = format!("{:?}", nodes.iter().map(|node| &node.op_type).collect::<Vec<_>>());
-        let lists: [(&str, &[i64]); 8] = [
+        let lists: [(&str, &[i64]); 9] = [
             ("hundred", &[100]),
             ("flat", &[8, -1]),
             ("first", &[0]),
@@ -232,6 +233,7 @@ fn what_mixes_members_is_refused_with_its_node() {
             ("axis0", &[0]),
             ("zero", &[0]),
             ("zero1", &[0]),
+            ("lengths", &[1, 2, 2]),
         ];
         let file = chain("batch 3 4", nodes, &lists, &[("table", &[2048, 3, 4])]);
         let error = file.batch().map(|_| text.clone()).unwrap_err();

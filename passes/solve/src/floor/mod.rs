@@ -89,7 +89,7 @@ pub fn least_peak(problem: &Problem, control: &SolveControl<'_>) -> LeastPeak {
     least
 }
 
-/// [`least_peak`], of which nothing is asked once it is above `enough`, and a sequence of runs that has this peak, where one is known.
+/// [`least_peak`], of which no more is asked once it is above `enough`, and a sequence of runs that has it, where one is known.
 /// `go_on` is asked before each set; once it says no, the bound is what was found so far.
 pub(crate) fn bound(
     problem: &Problem,
@@ -226,15 +226,12 @@ impl<F: FnMut() -> bool> Climb<'_, '_, F> {
     /// Whether the goal can be reached within the bound, which is raised until it can. Gives up after so many sets without success.
     fn settle(&mut self, goal: &mut Goal, round: u64) -> bool {
         let mut step = 0;
-        if self.enough < u64::MAX {
-            step = self.enough.saturating_sub(self.least.bytes);
-        }
         while goal.within > self.least.bytes {
             if self.is_over() {
                 return false;
             }
             let low = self.least.bytes;
-            let budget = low.saturating_add(step).min(goal.within - 1).min(self.enough);
+            let budget = low.saturating_add(step).min(goal.within - 1);
             match self.decider.decide(&goal.set, budget, round, self.go_on) {
                 Verdict::Holds => {
                     goal.within = budget;

@@ -1,68 +1,46 @@
-//! The search on very large graphs: segments of the sequence are worked on one after another.
+//! The search on very large graphs: frames of the sequence are worked on one after another.
 //!
-//! On a graph of 100,000 ops the excess over a budget is a matter of many places that have little to do with one another. So the
-//! sequence is kept in a [`timeline::Timeline`], where a change costs what it touches; a [`frame::Frame`] of a few thousand runs
-//! around an excess is repaired greedily ([`greedy`]), and where that is stuck, annealed ([`anneal`]). Where that is stuck as well, it is
-//! annealed from so high a temperature that its order and what it recomputes are found anew. In free order the search starts
-//! from the best of some orders that list scheduling finds ([`order`]), and annealing moves first runs, too. The lowest peak is sought
-//! over ever lower budgets ([`descent`]).
+//! On a graph of 100,000 ops the excess over a budget is a matter of many places that have little to do with one another. So a frame of a few
+//! thousand runs around an excess is repaired greedily, and where that is stuck, annealed. Where that is stuck as well, it is
+//! annealed from so high a temperature that its order and what it recomputes are found anew. In free order annealing moves first runs, too. Where the budget is exceeded
+//! for longer than any frame, one walk drops what is used last ([`eviction`]), and the frames begin with what that leaves.
 
-mod anneal;
-mod descent;
-mod frame;
-mod greedy;
-mod order;
-mod timeline;
+mod eviction;
 
 #[cfg(test)]
 mod tests;
 
 use remat_plan::{NodeId, StopReason};
 
-pub(crate) use anneal::Cooling;
-use anneal::{Aim, Annealing};
-use frame::{Frame, Tools};
-use greedy::Greedy;
-use timeline::Timeline;
-
-use crate::Rng;
 use crate::anneal::Schedule;
-use crate::best::Best;
-use crate::control::Meter;
-use crate::dag::Dag;
-use crate::repair::Chain;
+use crate::control::Phase;
+use crate::profile::Round;
+use crate::repair::RepairOptions;
+use crate::sequence::Sequence;
+use crate::strategy::Worker;
 
-/// Slots of a frame at first.
+/// Places of a frame at first.
 const FRAME: usize = 2_048;
 /// At most.
 const LARGEST_FRAME: usize = 8_192;
 /// Steps of the first annealing of a frame.
 const FIRST_EFFORT: u64 = 50_000;
 
-/// How a frame is annealed when it is stuck: recomputes are cheap, so that memory alone counts, and at first what is resident may change
-/// a lot.
-const MELT: Schedule = Schedule {
-    hot: 40.0,
-    excess: 0.05,
-    adapts: false,
-    moves: 0.5,
-};
+/// How a frame is annealed when it is stuck, from so many mean durations. Short durations do not matter there.
+const fn melt(hot: f64) -> Schedule {
+    Schedule {
+        hot,
+        cold: hot / 100.0,
+        moves: 0.5,
+        ..Schedule::MELT
+    }
+}
 
 /// The first ways to repair frames, one for each time that all were visited.
-const FIRST_WAYS: [(Schedule, Chain); 3] = [
-    (Schedule::NEAR, Chain::SHORT),
-    (Schedule::NEAR, Chain::SHORT),
-    (MELT, Chain::SHORT),
-];
+const FIRST_WAYS: [Schedule; 3] = [Schedule::NEAR, Schedule::NEAR, melt(40.0)];
 
-/// The ways to repair what they leave, drawn at random. Chains that reach further back were no help.
-const WAYS: [(Schedule, Chain); 5] = [
-    (MELT, Chain::SHORT),
-    (Schedule { hot: 5.0, ..MELT }, Chain::SHORT),
-    (Schedule { hot: 10.0, ..MELT }, Chain::SHORT),
-    (Schedule { hot: 20.0, ..MELT }, Chain::LONG),
-    (Schedule { hot: 80.0, ..MELT }, Chain::SHORT),
-];
+/// The ways to repair what they leave, drawn at random.
+const WAYS: [Schedule; 5] = [melt(40.0), melt(5.0), melt(10.0), melt(20.0), melt(80.0)];
 
 /// Sizes of the frames for those, drawn at random, too.
 const SIZES: [usize; 3] = [FRAME, 2 * FRAME, LARGEST_FRAME];
@@ -70,185 +48,118 @@ const SIZES: [usize; 3] = [FRAME, 2 * FRAME, LARGEST_FRAME];
 /// Steps of annealing while seeking a first sequence, at most.
 const LARGEST_EFFORT: u64 = 1_600_000;
 
-/// A search on one timeline.
-pub(crate) struct Large<'a> {
-    timeline: Timeline<'a>,
-    frame: Frame,
-    greedy: Greedy,
-    annealing: Annealing,
-    rng: Rng,
-}
-
-impl<'a> Large<'a> {
-    /// A search for short sequences within a budget, from a valid sequence or, in free order, from a better one.
-    pub(crate) fn new(dag: &'a Dag, budget: i32, start: &[NodeId], rng: Rng, steps: u64) -> Self {
-        let mut timeline = Timeline::of(dag, budget, start);
-        if dag.is_free() && start.len() == dag.len() {
-            for order in [order::forward(dag), order::backward(dag)] {
-                let other = Timeline::of(dag, budget, &order);
-                tracing::debug!(excess = other.excess(), "order by list scheduling");
-                if other.excess() < timeline.excess() {
-                    timeline = other;
+impl Worker<'_> {
+    /// Loads the start, by default the reference order, or, where it has no recomputes and exceeds the budget for long, what is better of it
+    /// and of what a walk along it leaves.
+    pub(crate) fn load_start(&mut self, budget: i32, start: Option<&[NodeId]>) {
+        let (dag, steps) = (self.dag, self.state.steps);
+        self.state.set_budget(budget);
+        self.state.load_start(start);
+        if start.is_none_or(|start| start.len() == dag.len()) && self.state.longest_excess() > LARGEST_FRAME {
+            let (peak, order) = (self.state.peak(), self.state.nodes());
+            for sequence in eviction::within(dag, budget, peak, &order) {
+                let other = Sequence::of(dag, budget, &sequence);
+                let (excess, duration) = (other.excess(), other.duration());
+                tracing::debug!(excess, duration, "what is used last went first");
+                if (excess, duration) < (self.state.excess(), self.state.duration()) {
+                    self.state = other;
                 }
             }
         }
-        timeline.steps += steps;
-        Self {
-            timeline,
-            frame: Frame::default(),
-            greedy: Greedy::default(),
-            annealing: Annealing::new(dag, Cooling::NEAR),
-            rng,
-        }
+        self.state.steps = steps;
     }
 
     /// Repairs frame after frame until there is no excess, at most up to `last_step`. Returns whether that was reached.
-    pub(crate) fn reach(&mut self, meter: &mut Meter<'_>, last_step: u64) -> bool {
+    pub(crate) fn reach(&mut self, last_step: u64) -> bool {
         let (mut size, mut effort) = (FRAME, FIRST_EFFORT);
         let mut first_ways = FIRST_WAYS.into_iter();
-        while self.timeline.excess() > 0 && self.timeline.steps < last_step && !meter.is_over(self.timeline.steps) {
-            let (schedule, chain) = first_ways.next().unwrap_or_else(|| {
+        while self.state.excess() > 0 && self.goes_on(last_step) {
+            let schedule = first_ways.next().unwrap_or_else(|| {
                 size = SIZES[self.rng.below(SIZES.len())];
                 WAYS[self.rng.below(WAYS.len())]
             });
-            self.annealing.set(schedule, chain);
+            self.annealing.set(schedule);
             let mut from = 0;
-            while let Some(slot) = self.timeline.next_excess(from) {
-                if self.timeline.steps >= last_step || meter.is_over(self.timeline.steps) {
+            while let Some(place) = self.state.next_excess(from..self.state.len()) {
+                if !self.goes_on(last_step) {
                     break;
                 }
-                let start = slot.saturating_sub(size / 2);
-                self.frame.set(&mut self.timeline, start..start + size);
-                self.restore(effort, chain, meter);
-                from = self.timeline.layout.frame.end.max(slot + 1);
+                let start = place.saturating_sub(size / 2);
+                self.state.set_frame(start..start + size);
+                self.restore_or_anneal(effort);
+                from = self.state.frame().end.max(place + 1);
             }
-            tracing::debug!(
-                excess = self.timeline.excess(),
-                duration = self.timeline.duration(),
-                size,
-                effort,
-                steps = self.timeline.steps,
-                ?schedule,
-                ?chain,
-                "all frames repaired"
-            );
+            let (excess, duration, steps) = (self.state.excess(), self.state.duration(), self.state.steps);
+            tracing::debug!(excess, duration, size, effort, steps, ?schedule, "all frames repaired");
             size = (size + size / 2).min(LARGEST_FRAME);
             effort = effort.saturating_mul(2).min(LARGEST_EFFORT);
         }
-        self.annealing.set(Schedule::NEAR, Chain::SHORT);
-        self.timeline.excess() == 0
+        self.state.excess() == 0
+    }
+
+    fn goes_on(&mut self, last_step: u64) -> bool {
+        self.state.steps < last_step && !self.meter.is_over(self.state.steps)
     }
 
     /// Adds recomputes greedily, and anneals where that is stuck. In free order moves come first, they cost nothing.
-    fn restore(&mut self, effort: u64, chain: Chain, meter: &mut Meter<'_>) {
-        let mut tools = Tools {
-            rng: &mut self.rng,
-            meter,
-        };
-        let steps = effort * self.timeline.layout.frame.len() as u64 / FRAME as u64;
-        if self.timeline.dag().is_free() {
-            let here = self.timeline.excess_in(self.timeline.layout.frame.clone());
-            let aim = Aim::Excess(self.timeline.excess() - here);
-            self.annealing
-                .run(&mut self.timeline, &mut self.frame, aim, steps, &mut tools);
+    fn restore_or_anneal(&mut self, effort: u64) {
+        let steps = self.share_of(effort);
+        if self.dag.is_free() {
+            let here = self.state.frame_excess();
+            self.anneal_towards(self.state.excess() - here, None, steps);
         }
-        self.greedy.run(&mut self.timeline, &mut self.frame, chain, &mut tools);
-        let here = self.timeline.excess_in(self.timeline.layout.frame.clone());
-        if here > 0 {
-            let aim = Aim::Excess(self.timeline.excess() - here);
-            self.annealing
-                .run(&mut self.timeline, &mut self.frame, aim, steps, &mut tools);
+        self.restore_frame(RepairOptions::GREEDY);
+        let here = self.state.frame_excess();
+        self.anneal_towards(self.state.excess() - here, None, steps);
+    }
+
+    /// The steps of a frame of another size than the first one.
+    fn share_of(&self, effort: u64) -> u64 {
+        effort * self.state.frame().len() as u64 / FRAME as u64
+    }
+
+    /// Shortens the best sequence until the goal is reached, or a limit or convergence ends the search.
+    pub(crate) fn improve_frames(&mut self) {
+        if self.best.is_none() {
+            return;
         }
+        self.load_best();
+        self.during(Round::Anneal, |worker| {
+            worker.shorten_frames(worker.goal, u64::MAX, |worker| {
+                worker.note(Phase::Annealing);
+            });
+        });
     }
 
     /// Shortens frame after frame until the sequence takes no longer than `goal`, a limit or `last_step` is reached, or there has been no
-    /// improvement for long; `note` is told of every improvement.
-    pub(crate) fn improve(
-        &mut self,
-        goal: i64,
-        last_step: u64,
-        meter: &mut Meter<'_>,
-        mut note: impl FnMut(&mut Self),
-    ) {
+    /// improvement for long; `note` is called after every improvement.
+    pub(crate) fn shorten_frames(&mut self, goal: i64, last_step: u64, mut note: impl FnMut(&mut Self)) {
         let (mut size, mut effort) = (FRAME, FIRST_EFFORT);
-        let mut last_improvement = self.timeline.steps;
-        while self.timeline.duration() > goal && self.timeline.steps < last_step && !meter.is_over(self.timeline.steps)
-        {
+        let mut last_improvement = self.state.steps;
+        self.annealing.set(Schedule::NEAR);
+        while self.state.duration() > goal && self.goes_on(last_step) {
             let mut from = 0;
-            while from < self.timeline.len()
-                && self.timeline.duration() > goal
-                && self.timeline.steps < last_step
-                && !meter.is_over(self.timeline.steps)
-            {
-                self.frame.set(&mut self.timeline, from..from + size);
-                if !self.frame.recomputes.is_empty() {
-                    let before = self.timeline.duration();
-                    let steps = effort * self.timeline.layout.frame.len() as u64 / FRAME as u64;
-                    let mut tools = Tools {
-                        rng: &mut self.rng,
-                        meter,
-                    };
-                    self.annealing.run(
-                        &mut self.timeline,
-                        &mut self.frame,
-                        Aim::Duration(goal),
-                        steps,
-                        &mut tools,
-                    );
-                    if self.timeline.duration() < before {
-                        last_improvement = self.timeline.steps;
+            while from < self.state.len() && self.state.duration() > goal && self.goes_on(last_step) {
+                self.state.set_frame(from..from + size);
+                if !self.state.recomputes().is_empty() {
+                    let before = self.state.duration();
+                    self.anneal_towards(0, Some(goal), self.share_of(effort));
+                    if self.state.duration() < before {
+                        last_improvement = self.state.steps;
                         note(self);
                     }
                 }
-                if meter.patience().is_over(self.timeline.steps, last_improvement) {
-                    meter.stop(StopReason::Converged);
+                if self.meter.patience().is_over(self.state.steps, last_improvement) {
+                    self.meter.stop(StopReason::Converged);
                 }
-                let end = self.timeline.layout.frame.end;
-                if end == self.timeline.len() {
+                let frame = self.state.frame();
+                if frame.end == self.state.len() {
                     break;
                 }
-                from = end - self.timeline.layout.frame.len() / 4;
+                from = frame.end - frame.len() / 4;
             }
             size = (size + size / 2).min(LARGEST_FRAME);
             effort = effort.saturating_mul(2);
         }
-    }
-
-    /// Shortens the sequence as a whole with so many steps, or until it takes no longer than `goal`.
-    pub(crate) fn improve_whole(&mut self, cooling: Cooling, effort: u64, goal: i64, meter: &mut Meter<'_>) {
-        self.annealing = Annealing::new(self.timeline.dag(), cooling);
-        let whole = 0..self.timeline.len();
-        self.frame.set(&mut self.timeline, whole);
-        let mut tools = Tools {
-            rng: &mut self.rng,
-            meter,
-        };
-        let aim = Aim::Duration(goal);
-        self.annealing
-            .run(&mut self.timeline, &mut self.frame, aim, effort, &mut tools);
-    }
-
-    /// The sequence as it is.
-    pub(crate) fn best(&mut self) -> Best {
-        Best {
-            duration: self.timeline.duration(),
-            peak: self.timeline.peak(),
-            sequence: self.timeline.nodes(),
-        }
-    }
-
-    /// The largest memory.
-    pub(crate) fn peak(&mut self) -> i32 {
-        self.timeline.peak()
-    }
-
-    /// The source of random numbers, to go on with.
-    pub(crate) fn into_rng(self) -> Rng {
-        self.rng
-    }
-
-    /// Steps taken.
-    pub(crate) fn steps(&self) -> u64 {
-        self.timeline.steps
     }
 }

@@ -3,45 +3,21 @@
 
 use remat_plan::NodeId;
 
-use super::{EventId, Layout, Sequence};
+use super::{EventId, Sequence};
 
-impl<L: Layout> Sequence<'_, L> {
+impl Sequence<'_> {
     /// An event that has just got its place, and whose memory there is what crosses the place and what it takes itself, becomes a run
     /// of its node. The node must have run before.
-    pub(crate) fn enter(&mut self, event: EventId) {
+    pub(super) fn enter(&mut self, event: EventId) {
         let (node, at) = (self.node_of(event), self.place_of(event));
         let before = self.runs[node]
             .iter()
             .rposition(|&run| self.place_of(run) < at)
             .expect("only nodes that ran before are inserted");
         let previous = self.runs[node][before];
-        self.take_over(previous, event);
-        self.runs[node].insert(before + 1, event);
-        self.hold_inputs(event);
-        self.duration += self.dag.again(node);
-        self.count += 1;
-        self.steps += 1;
-    }
-
-    /// An event that is not the first of its node is no run of it any more; it still has its place.
-    pub(crate) fn leave(&mut self, event: EventId) -> NodeId {
-        let node = self.node_of(event);
-        let index = self.run_index(event);
-        let previous = self.runs[node][index - 1];
-        self.hand_back(previous, event);
-        self.runs[node].remove(index);
-        self.release_inputs(event);
-        self.spare[node].push(event);
-        self.duration -= self.dag.again(node);
-        self.count -= 1;
-        self.steps += 1;
-        node
-    }
-
-    /// `event` serves the uses behind it that `previous`, the run of its node before it, served so far.
-    pub(crate) fn take_over(&mut self, previous: EventId, event: EventId) {
-        let (dag, at) = (self.dag, self.place_of(event));
-        for value in dag.values(self.node_of(event)) {
+        // It serves the uses behind it that the run before it served so far.
+        let dag = self.dag;
+        for value in dag.values(node) {
             let end = self.end_of(previous, value);
             if self.place_of(end) <= at {
                 *self.end_mut(event, value) = event;
@@ -52,13 +28,21 @@ impl<L: Layout> Sequence<'_, L> {
             *self.end_mut(previous, value) = last;
             self.add_memory(self.place_of(last) + 1, at + 1, -dag.bytes(value));
         }
+        self.runs[node].insert(before + 1, event);
+        self.hold_inputs(event);
+        self.duration += dag.again(node);
+        self.count += 1;
+        self.steps += 1;
     }
 
-    /// `previous`, the run of the same node before `event`, serves the uses of `event` too. What is resident at the place of
-    /// `event` itself is left out: it is about to leave.
-    pub(crate) fn hand_back(&mut self, previous: EventId, event: EventId) {
+    /// An event that is not the first of its node is no run of it any more; it still has its place.
+    pub(super) fn leave(&mut self, event: EventId) -> NodeId {
+        let node = self.node_of(event);
+        let index = self.run_index(event);
+        let previous = self.runs[node][index - 1];
+        // The run before it serves its uses, too. What is resident at its own place is left out: it is about to leave.
         let dag = self.dag;
-        for value in dag.values(self.node_of(event)) {
+        for value in dag.values(node) {
             let end = self.end_of(event, value);
             if end != event {
                 let from = self.place_of(self.end_of(previous, value)) + 1;
@@ -66,10 +50,17 @@ impl<L: Layout> Sequence<'_, L> {
                 self.add_memory(from, self.place_of(event), dag.bytes(value));
             }
         }
+        self.runs[node].remove(index);
+        self.release_inputs(event);
+        self.spare[node].push(event);
+        self.duration -= dag.again(node);
+        self.count -= 1;
+        self.steps += 1;
+        node
     }
 
     /// The inputs of `event` stay until it ran.
-    pub(crate) fn hold_inputs(&mut self, event: EventId) {
+    pub(super) fn hold_inputs(&mut self, event: EventId) {
         let (dag, at) = (self.dag, self.place_of(event));
         for &value in dag.needs(self.node_of(event)) {
             let serving = self
@@ -84,7 +75,7 @@ impl<L: Layout> Sequence<'_, L> {
     }
 
     /// Inputs that stay for `event` only go after the use before it.
-    pub(crate) fn release_inputs(&mut self, event: EventId) {
+    pub(super) fn release_inputs(&mut self, event: EventId) {
         let (dag, at) = (self.dag, self.place_of(event));
         for &value in dag.needs(self.node_of(event)) {
             let serving = self
@@ -99,7 +90,7 @@ impl<L: Layout> Sequence<'_, L> {
     }
 
     /// What a first run leaves behind: what is kept, and its values that are used.
-    pub(crate) fn held(&self, event: EventId) -> i32 {
+    pub(super) fn held(&self, event: EventId) -> i32 {
         let (dag, node) = (self.dag, self.node_of(event));
         let used = dag.values(node).filter(|&value| self.end_of(event, value) != event);
         dag.kept(node) + used.map(|value| dag.bytes(value)).sum::<i32>()

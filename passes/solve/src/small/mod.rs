@@ -14,8 +14,6 @@ mod least;
 mod rules;
 mod search;
 
-use web_time::Instant;
-
 use remat_plan::{
     BoundCovers, Evidence, Objective, OpId, OrderMode, Plan, Problem, Status, Step, StopReason, StorageId, Structure,
     baseline,
@@ -49,18 +47,13 @@ impl Solver for Small {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        let started = Instant::now();
         let least = match problem.objective {
             Objective::Energy => problem.total_energy(),
             Objective::Time | Objective::Peak => problem.total_duration(),
         };
         let mut call = Call {
-            problem,
-            control,
-            solver: self.name(),
-            threads: 1,
             bound: least,
-            started,
+            ..Call::new(self.name(), problem, control)
         };
         if problem.paging.is_none() && problem.check(&Structure::of(problem)).is_err() {
             return none(&call, Status::Infeasible, StopReason::Proved, 0);

@@ -2,7 +2,7 @@
 
 use remat_plan::OpId;
 
-use super::{StageGraph, StageMatrix};
+use super::{Node, StageGraph, StageMatrix};
 
 /// A plan in stage form: the matrices `S` and `R` of the paper.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,19 +75,18 @@ fn forced(graph: &StageGraph, retained: &StageMatrix) -> StageMatrix {
     let mut computed = StageMatrix::new(count);
     for stage in 0..count {
         assert!(
-            retained.last_before(stage, count).is_none_or(|last| last < stage),
+            retained.row(stage).all(|node| node < stage),
             "stage {stage} retains what no stage before it computes"
         );
         computed.set(stage, stage);
         computed.add_gain(stage, retained);
-        let mut end = stage + 1;
-        while let Some(node) = computed.last_before(stage, end) {
+        let mut due: Vec<Node> = computed.row(stage).collect();
+        while let Some(node) = due.pop() {
             for &parent in graph.parents(node) {
-                if !retained.get(stage, parent) {
-                    computed.set(stage, parent);
+                if !retained.get(stage, parent) && !computed.set(stage, parent) {
+                    due.push(parent);
                 }
             }
-            end = node;
         }
     }
     computed

@@ -2,48 +2,37 @@
 
 use std::ops::Range;
 
-/// Bits in a word.
-const WORD: usize = u64::BITS as usize;
+use fixedbitset::FixedBitSet;
 
 /// A square matrix of bits: rows are stages, columns are ops. Takes `T * T / 8` bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StageMatrix {
-    size: usize,
-    row_words: usize,
-    words: Vec<u64>,
-}
+pub struct StageMatrix(Vec<FixedBitSet>);
 
 impl StageMatrix {
     /// The matrix of that many rows and columns, with no bit set.
     #[must_use]
     pub fn new(size: usize) -> Self {
-        let row_words = size.div_ceil(WORD);
-        Self {
-            size,
-            row_words,
-            words: vec![0; size * row_words],
-        }
+        Self(vec![FixedBitSet::with_capacity(size); size])
     }
 
     /// Number of rows, and of columns.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.size
+        self.0.len()
     }
 
     /// Whether a bit is set. Rows and columns behind the end have none.
     #[must_use]
     pub fn get(&self, stage: usize, op: usize) -> bool {
-        stage < self.size && op < self.size && self.words[stage * self.row_words + op / WORD] >> (op % WORD) & 1 == 1
+        self.0.get(stage).is_some_and(|row| row.contains(op))
     }
 
-    /// Sets a bit.
+    /// Sets a bit; says whether it was set before.
     ///
     /// # Panics
     /// If row or column is not below [`size`](Self::size).
-    pub fn set(&mut self, stage: usize, op: usize) {
-        assert!(stage < self.size && op < self.size, "({stage}, {op}) of {}", self.size);
-        self.words[stage * self.row_words + op / WORD] |= 1 << (op % WORD);
+    pub fn set(&mut self, stage: usize, op: usize) -> bool {
+        self.0[stage].put(op)
     }
 
     /// Sets the bits of a row in a range of columns.
@@ -51,60 +40,23 @@ impl StageMatrix {
     /// # Panics
     /// As [`set`](Self::set).
     pub fn set_range(&mut self, stage: usize, ops: Range<usize>) {
-        let Some(last) = ops.end.checked_sub(1).filter(|&last| last >= ops.start) else {
-            return;
-        };
-        assert!(
-            stage < self.size && last < self.size,
-            "({stage}, {last}) of {}",
-            self.size
-        );
-        let row = &mut self.words[stage * self.row_words..(stage + 1) * self.row_words];
-        for (index, word) in row.iter_mut().enumerate().take(last / WORD + 1).skip(ops.start / WORD) {
-            let from = ops.start.saturating_sub(index * WORD);
-            let to = (last - index * WORD).min(WORD - 1);
-            *word |= u64::MAX << from & u64::MAX >> (WORD - 1 - to);
+        if !ops.is_empty() {
+            self.0[stage].insert_range(ops);
         }
     }
 
     /// The columns whose bits are set in a row, ascending.
     pub fn row(&self, stage: usize) -> impl Iterator<Item = usize> + '_ {
-        self.words_of(stage).iter().enumerate().flat_map(|(index, &word)| {
-            let mut left = word;
-            std::iter::from_fn(move || {
-                let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
-                left &= left - 1;
-                Some(index * WORD + bit)
-            })
-        })
-    }
-
-    /// The last column before `end` whose bit is set in a row.
-    pub(super) fn last_before(&self, stage: usize, end: usize) -> Option<usize> {
-        let words = self.words_of(stage);
-        let last = end.checked_sub(1)?;
-        let mask = u64::MAX >> (WORD - 1 - last % WORD);
-        let first_look = words[last / WORD] & mask;
-        let looks = words[..last / WORD].iter().enumerate().rev();
-        std::iter::once((last / WORD, &first_look))
-            .chain(looks)
-            .find(|&(_, &word)| word != 0)
-            .map(|(index, &word)| index * WORD + WORD - 1 - word.leading_zeros() as usize)
+        self.0[stage].ones()
     }
 
     /// Sets in row `stage` what `other` has in row `stage + 1` and not in row `stage`.
     pub(super) fn add_gain(&mut self, stage: usize, other: &Self) {
-        if stage + 1 >= self.size {
-            return;
+        if let Some(after) = other.0.get(stage + 1) {
+            let mut gain = after.clone();
+            gain.difference_with(&other.0[stage]);
+            self.0[stage].union_with(&gain);
         }
-        let own = &mut self.words[stage * self.row_words..(stage + 1) * self.row_words];
-        for ((own, &before), &after) in own.iter_mut().zip(other.words_of(stage)).zip(other.words_of(stage + 1)) {
-            *own |= after & !before;
-        }
-    }
-
-    fn words_of(&self, stage: usize) -> &[u64] {
-        &self.words[stage * self.row_words..(stage + 1) * self.row_words]
     }
 }
 
@@ -139,17 +91,5 @@ mod tests {
             matrix.set_range(2, start..end);
             assert_eq!(matrix.row(2).collect::<Vec<_>>(), (start..end).collect::<Vec<_>>());
         }
-    }
-
-    #[test]
-    fn the_last_before_an_end_is_found_in_the_same_word_and_in_earlier_ones() {
-        let mut matrix = StageMatrix::new(130);
-        matrix.set(1, 3);
-        matrix.set(1, 64);
-        let last = |end| matrix.last_before(1, end);
-        assert_eq!(
-            [last(130), last(65), last(64), last(4), last(3), last(0)],
-            [Some(64), Some(64), Some(3), Some(3), None, None]
-        );
     }
 }

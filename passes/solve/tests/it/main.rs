@@ -4,6 +4,7 @@
 mod brute_force;
 mod least_peak;
 mod properties;
+mod repeats;
 mod series_parallel;
 mod small;
 mod updates;

@@ -122,6 +122,7 @@ impl FissionArgs {
             tiles: self.tiles.clone(),
             axes,
             grids: self.axis.contains(&Cut::Grid),
+            two_passes: false,
         })
     }
 }

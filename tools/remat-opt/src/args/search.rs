@@ -21,6 +21,9 @@ pub(crate) struct SearchArgs {
     /// Seed of the random choices.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SEARCH, hide_short_help = true)]
     seed: u64,
+    /// Say on stderr where the time of the local search went, round by round.
+    #[arg(long, help_heading = SEARCH, hide_short_help = true)]
+    search_profile: bool,
     /// Shared library of OR-Tools, for solvers that prove, or `none` to do without it [default: `REMAT_ORTOOLS_LIBRARY`, the wheel `ortools` in
     /// the checkout the program runs from, `VIRTUAL_ENV`, `CONDA_PREFIX` or the python on `PATH`, the system's].
     #[arg(long, value_name = "PATH", help_heading = SEARCH, hide_short_help = true)]
@@ -64,6 +67,7 @@ impl SearchArgs {
             .seed(self.seed)
             .cancel(crate::interrupt::flag());
         control.memory_limit = self.memory_limit;
+        control.profile = self.search_profile.then(|| &crate::context::current().profile);
         control
     }
 }

@@ -34,6 +34,22 @@ fn a_sweep_refuses_to_continue_what_is_no_front() {
     assert_run!("sweep cli/training_chain.json -o cli/wrong_plan.json");
 }
 
+#[test]
+fn the_search_says_where_its_time_went() {
+    let line = format!("sweep cli/training_chain.json --budgets 80% {SEARCH} --search-profile");
+    let said = remat_opt(&line).output().expect("the program runs");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let table = String::from_utf8(said.stderr).expect("UTF-8");
+    let steps = |round: &str| {
+        let mut row = table.lines().map(str::split_whitespace);
+        let mut row = row.find_map(|mut row| (row.next() == Some(round)).then_some(row))?;
+        row.nth(1)?.parse::<u64>().ok()
+    };
+    assert_contains_all(&table, &["better plans", "time saved"]);
+    assert!(steps("repair") > Some(0), "{table}");
+    assert!(steps("lns") > Some(0), "{table}");
+}
+
 /// The second run takes everything from the file of the first one; the chart shows the floor and what is impossible.
 #[test]
 fn a_sweep_is_continued_and_drawn() {

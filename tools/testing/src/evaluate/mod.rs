@@ -136,12 +136,14 @@ impl Call<'_> {
             "GatherElements" => self.gather_elements(),
             "ScatterElements" => self.scatter_elements(),
             "QuantizeLinear" | "DequantizeLinear" => self.quantize(),
-            "Softmax" | "LogSoftmax" | "QLinearSoftmax" => self.along_axis(false),
+            "Softmax" | "LogSoftmax" | "QLinearSoftmax" | "LpNormalization" => self.along_axis(false),
+            "CumSum" => self.cumulated(),
+            "TopK" => return self.greatest(),
             "LayerNormalization" | "SkipLayerNormalization" | "SimplifiedLayerNormalization" => self.along_axis(true),
             "InstanceNormalization" | "GroupNormalization" => self.image_norm(),
             "BatchNormalization" => self.batch_norm(),
             "GlobalAveragePool" | "GlobalMaxPool" | "QLinearGlobalAveragePool" => self.global_pool(),
-            name if name.starts_with("Reduce") => self.reduce(),
+            name if name.starts_with("Reduce") || name.starts_with("Arg") => self.reduce(),
             _ => self.elementwise(),
         }]
     }

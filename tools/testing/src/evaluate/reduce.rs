@@ -153,6 +153,7 @@ impl Call<'_> {
             .map(|axes| axes.data.clone())
             .or_else(|| self.ints("axes"));
         let axes: Vec<usize> = match stated {
+            _ if self.op.op_type.starts_with("Arg") => vec![self.axis(self.int("axis", 0), rank)],
             Some(axes) if !axes.is_empty() => axes.iter().map(|&axis| self.axis(axis, rank)).collect(),
             _ => (0..rank).collect(),
         };
@@ -169,5 +170,33 @@ impl Call<'_> {
             let place: Vec<usize> = place.collect();
             self.over(x, &axes, &place)
         })
+    }
+
+    /// The sum of the elements up to each place along the axis that operand 1 names.
+    pub(super) fn cumulated(&self) -> Array {
+        let x = self.operand(0);
+        let axis = self.axis(self.operand(1).data[0], x.dims.len());
+        Array::from_fn(x.dims.clone(), |at| {
+            let places = (0..=at[axis]).map(|place| {
+                let mut at = at.to_vec();
+                at[axis] = place;
+                x.at(&at)
+            });
+            places.fold(0, i64::wrapping_add)
+        })
+    }
+
+    /// As many elements along an axis as operand 1 says, and their places: for tests, what depends on all along the axis.
+    pub(super) fn greatest(&self) -> Vec<Array> {
+        let x = self.operand(0);
+        let axis = self.axis(self.int("axis", -1), x.dims.len());
+        let mut dims = x.dims.clone();
+        dims[axis] = usize::try_from(self.operand(1).data[0]).unwrap_or(0);
+        let result = |which: i64| {
+            Array::from_fn(dims.clone(), |at| {
+                mixed(which + at[axis] as i64, self.over(x, &[axis], at))
+            })
+        };
+        vec![result(1), result(2)]
     }
 }

@@ -7,6 +7,7 @@
 //! their authors count, are those of the published program (`poet/architectures`, `poet/power_computation.py`), its
 //! simplifications included.
 
+mod blocks;
 mod convolutional;
 mod layer;
 mod transformer;
@@ -15,6 +16,7 @@ use remat_cost::{Device, KernelClass};
 use remat_ir::ElementType;
 use remat_plan::Problem;
 
+pub use self::blocks::Blocks;
 use self::layer::{Layer, Layers};
 use crate::net::paper;
 

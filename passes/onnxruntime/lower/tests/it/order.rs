@@ -109,7 +109,6 @@ fn all_models_run_in_the_order_of_the_plan() {
                 order: OrderHint::Any,
                 shapes,
                 reserve: 1 << 20,
-                plain_images: false,
                 waits_for_pages: false,
             };
             let lowered =

@@ -73,7 +73,6 @@ fn what_is_moved_leaves_and_comes_back_by_nodes() {
     let (_, lowered) = moved(&views, &options).expect("the model opens");
     insta::assert_snapshot!(listing(graph(&lowered.expect("it can be written"))));
     let waits = LoweringOptions {
-        plain_images: false,
         waits_for_pages: true,
         ..options
     };

@@ -111,7 +111,6 @@ impl BodyWriter<'_> {
                 order: self.order,
                 shapes,
                 reserve: 0,
-                plain_images: false,
                 waits_for_pages: false,
             };
             let lowered = remat_onnxruntime_lower::lower(onnx_of(inner)?, &graph, &lowering, &Layout::default())?;

@@ -33,7 +33,7 @@ use crate::limits::Meter;
 use crate::place::instance::Item;
 
 /// Tries of a restart in the first round.
-const FIRST_RESTART: f64 = 8_000.0;
+const FIRST_RESTART: f64 = 5_000.0;
 /// How much longer those of the next round are.
 const GROWTH: f64 = 1.25;
 /// The last round in which they grow.

@@ -45,9 +45,9 @@ def transfers(graph: TrainingGraph, plan: Mapping[str, Any]) -> Transfers:
         graph: What the plan is for.
         plan: Its peak is what memory is held to.
     """
-    schedule = _Schedule(graph, int(plan["peak_bytes"]))
-    for step in plan["steps"]:
-        schedule.take(step)
+    schedule = _Schedule(graph, plan)
+    for position, step in enumerate(plan["steps"]):
+        schedule.take(position, step)
     return Transfers(schedule.actions, schedule.peak, schedule.moved)
 
 
@@ -65,9 +65,11 @@ def taken_by(graph: TrainingGraph, plan: Mapping[str, Any]) -> tuple[int, int]:
 
 
 class _Schedule:
-    def __init__(self, graph: TrainingGraph, limit: int) -> None:
+    def __init__(self, graph: TrainingGraph, plan: Mapping[str, Any]) -> None:
         document = graph.document
-        self.limit = limit
+        self.limit = int(plan["peak_bytes"])
+        self.room: int | None = document.get("paging", {}).get("capacity")
+        """Bytes of the second memory."""
         self.actions: list[Action] = []
         self.peak = self.moved = 0
         self._ops = {one["name"]: one for one in document["ops"]}
@@ -87,10 +89,18 @@ class _Schedule:
         self._coming: set[int] = set()
         self._late: dict[int, None] = {}
         """Storages whose way back waits for room."""
-        self._copies: set[int] = set()
-        """Storages whose bytes the second memory has."""
+        self._copies: dict[int, int] = {}
+        """Bytes of the copies in the second memory, by storage."""
+        self._exits: dict[int, list[tuple[int, bool]]] = {}
+        """By storage the steps after which it is not in memory, the last one first, and whether that moves it out."""
+        for position, step in reversed([*enumerate(plan["steps"])]):
+            if step["op"] in ("free", "page_out"):
+                exits = self._exits.setdefault(self._roots[step["tensor"]], [])
+                exits.append((position, step["op"] == "page_out"))
+        self._position = 0
 
-    def take(self, step: Mapping[str, Any]) -> None:
+    def take(self, position: int, step: Mapping[str, Any]) -> None:
+        self._position = position
         if step["op"] in ("compute", "recompute"):
             self._run(step["node"])
             return
@@ -98,6 +108,7 @@ class _Schedule:
         if step["op"] == "free":
             self._settle(storage)
             self._live.pop(storage, None)
+            self._copies.pop(storage, None)
         elif step["op"] == "page_out":
             self._out(storage)
         else:
@@ -121,15 +132,24 @@ class _Schedule:
                 self._begin(storage)
         self.peak = max(self.peak, self._total() + need)
         self._live |= made
+        for storage in made:
+            self._came_back(storage)
         self.actions.append(Action("run", op=name))
 
     def _out(self, storage: int) -> None:
         self._settle(storage)
-        if storage in self._copies and storage not in self._written:
+        if storage in self._copies:
             del self._live[storage]
             self.actions.append(Action("dropped", storage=storage))
             return
-        self._copies.add(storage)
+        size = int(self._storages[storage]["bytes"])
+        for other in [*sorted(self._coming), *self._late]:
+            if self.room is None or sum(self._copies.values()) + size <= self.room:
+                break
+            # In the plan it is back, and its copy gone.
+            if not self._leaves_again(other):
+                self._settle(other)
+        self._copies[storage] = size
         self._leaving[storage] = None
         self.moved += self._bytes(storage)
         self.actions.append(Action("out", storage=storage))
@@ -150,7 +170,19 @@ class _Schedule:
             self._begin(storage)
         if storage in self._coming:
             self._coming.remove(storage)
+            self._came_back(storage)
             self.actions.append(Action("back", storage=storage))
+
+    def _came_back(self, storage: int) -> None:
+        """Its copy stays only if it is what the storage leaves memory for once more."""
+        if not self._leaves_again(storage):
+            self._copies.pop(storage, None)
+
+    def _leaves_again(self, storage: int) -> bool:
+        exits = self._exits.get(storage, [])
+        while exits and exits[-1][0] < self._position:
+            exits.pop()
+        return bool(exits) and exits[-1][1] and storage not in self._written
 
     def _begin(self, storage: int) -> None:
         self._late.pop(storage, None)

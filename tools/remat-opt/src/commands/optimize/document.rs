@@ -62,6 +62,9 @@ pub(crate) struct Report {
     pub(super) measured_overhead_percent: Option<f64>,
     /// Estimated time beyond the baseline, in per cent.
     pub(super) estimated_overhead_percent: f64,
+    /// The most time that may be added, in per cent, for a file that was made for ONNX Runtime under such a limit. Plans keep it by estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) allowed_overhead_percent: Option<f64>,
     /// Duration of running every op once.
     pub(super) baseline_duration: u64,
     /// Duration of the plan.
@@ -234,6 +237,7 @@ impl Report {
             dims: DimsRecord::of(model),
             measured_overhead_percent: None,
             estimated_overhead_percent: solution.overhead.percent(),
+            allowed_overhead_percent: None,
             baseline_duration: solution.overhead.baseline,
             duration: replay.duration,
             duration_unit: match model.format() {

@@ -71,6 +71,7 @@ impl Report {
                 .filter(|_| !(found.is_written && about.range.is_some_and(RangeRecord::judges_budget))),
             budget_bytes: found.budget.or(plan.budget_bytes),
             measured_overhead_percent: runtime.measured_overhead_percent(),
+            allowed_overhead_percent: found.most_overhead.map(|millionths| millionths as f64 / 10_000.0),
             relative_difference: closeness.map(Closeness::relative_difference),
             psnr_db: closeness.and_then(Closeness::psnr_db),
             outputs,

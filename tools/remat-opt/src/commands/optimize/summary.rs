@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use remat_files::shown;
-use remat_onnxruntime_run::{Closeness, SizesCompared, dims_text};
+use remat_onnxruntime_run::{SizesCompared, dims_text};
 
 use super::args::is_model;
 use super::document::{OutputsCompared, Report};
@@ -13,7 +13,7 @@ use super::process;
 use crate::ledgers::ProcessRecord;
 use crate::lines::{Entries, Entry};
 use crate::range::RangeRecord;
-use crate::units::{added, change, count};
+use crate::units::{added, change, closeness, count};
 
 /// Letters of the longest word that a line begins with.
 pub(super) const WIDTH: usize = 8;
@@ -101,25 +101,41 @@ fn process(report: &Report) -> Vec<String> {
 }
 
 fn time(report: &Report) -> String {
-    let estimated = format!("{} estimated", added(report.estimated_overhead_percent));
-    let time = match report.measured_overhead_percent {
-        Some(measured) => format!("{} measured ({estimated})", added(measured)),
-        None => estimated,
-    };
+    let time = overhead(
+        report.estimated_overhead_percent,
+        report.measured_overhead_percent,
+        report.allowed_overhead_percent,
+    );
     let energy = change(report.baseline_energy_pj, report.energy_pj);
     energy.map_or_else(|| time.clone(), |energy| format!("{time}; energy {energy}"))
+}
+
+/// Time that is added, in per cent, and whether it is more than is allowed: plans keep the limit by estimate.
+fn overhead(estimated: f64, measured: Option<f64>, allowed: Option<f64>) -> String {
+    let estimated = format!("{} estimated", added(estimated));
+    let Some(measured) = measured else {
+        return estimated;
+    };
+    let said = format!("{} measured ({estimated})", added(measured));
+    match allowed.filter(|&allowed| measured > allowed) {
+        Some(allowed) => format!("{said}, more than the {allowed} % that are allowed"),
+        None => said,
+    }
 }
 
 /// How the outputs compare, at which sizes.
 fn outputs(report: &Report) -> String {
     let said = match report.outputs {
         OutputsCompared::BitIdentical => "bit-identical",
-        OutputsCompared::Close => return close(report),
+        OutputsCompared::Close => "close",
         OutputsCompared::NotCompared if report.in_runtime.is_some() => "not compared: the models were not run",
         OutputsCompared::NotCompared => "not compared: nothing was run, the checker replayed the plan",
     };
     let measured = report.in_runtime.as_ref().and_then(|runtime| runtime.measured.as_ref());
-    if measured.is_some_and(|measured| measured.closeness.is_some()) {
+    if let Some(found) = measured.and_then(|measured| measured.closeness.as_ref()) {
+        if report.outputs == OutputsCompared::Close {
+            return closeness(found);
+        }
         // That sums are split in the same way with more threads is not known.
         return format!("{said}, with one thread");
     }
@@ -128,26 +144,6 @@ fn outputs(report: &Report) -> String {
         .and_then(others)
         .filter(|_| report.outputs == OutputsCompared::BitIdentical);
     others.map_or_else(|| said.to_owned(), |others| format!("{said}, with {others}, too"))
-}
-
-/// How far outputs lie apart whose sums are rounded otherwise.
-fn close(report: &Report) -> String {
-    let largest = report.relative_difference.unwrap_or(0.0);
-    let psnr = report.psnr_db.map(|psnr| format!(", PSNR {psnr:.0} dB"));
-    let measured = report.in_runtime.as_ref().and_then(|runtime| runtime.measured.as_ref());
-    let closeness = measured.and_then(|measured| measured.closeness.as_ref());
-    let farthest = closeness
-        .and_then(Closeness::farthest)
-        .filter(|farthest| farthest.relative_difference > largest);
-    let farthest = farthest.map(|farthest| {
-        let (inputs, share) = (farthest.kind, farthest.relative_difference);
-        format!(" ({share:.0e} on {inputs})")
-    });
-    format!(
-        "close: largest difference {largest:.0e} relative{}{}",
-        farthest.unwrap_or_default(),
-        psnr.unwrap_or_default()
-    )
 }
 
 /// The other sizes at which both models ran.
@@ -270,5 +266,24 @@ fn further(report: &Report) -> String {
     match &report.page {
         Some(page) => format!("{details}, {}", shown(page.display())),
         None => format!("{details}, --report page.html"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::overhead;
+
+    #[test]
+    fn time_above_what_is_allowed_is_called_that() {
+        assert_eq!(overhead(3.7, None, Some(1.0)), "+3.7 % estimated");
+        assert_eq!(
+            overhead(3.7, Some(0.6), Some(5.0)),
+            "+0.6 % measured (+3.7 % estimated)"
+        );
+        assert_eq!(overhead(3.7, Some(9.0), None), "+9.0 % measured (+3.7 % estimated)");
+        assert_eq!(
+            overhead(9.7, Some(37.2), Some(25.0)),
+            "+37 % measured (+9.7 % estimated), more than the 25 % that are allowed"
+        );
     }
 }

@@ -33,6 +33,11 @@ pub(crate) struct VerifyArgs {
     /// For `.sched` files of models in tiles: the plan (`--emit-plan`) that states the tiles of each fused chain.
     #[arg(long, value_name = "PLAN", help_heading = INPUT, hide_short_help = true)]
     pub(super) tiles_from: Option<PathBuf>,
+    /// For models: the outputs of the rewritten one may round otherwise, as after `--fission close`.
+    ///
+    /// They run on inputs of several kinds, too. Outputs may differ by this share of their largest magnitude on ordinary ones.
+    #[arg(long, value_name = "SHARE", num_args = 0..=1, default_missing_value = "0.001", value_parser = share, help_heading = RUNTIME)]
+    pub(super) close: Option<f64>,
     #[command(flatten)]
     pub(super) page: PageArgs,
     #[command(flatten)]
@@ -53,4 +58,13 @@ pub(crate) struct VerifyArgs {
     /// How many seeds to compare outputs for, counted up from the first.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..), help_heading = RUNTIME)]
     pub(super) seeds: u32,
+}
+
+/// A share above 0 and below 1.
+fn share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| "a number is expected".to_owned())?;
+    match share > 0.0 && share < 1.0 {
+        true => Ok(share),
+        false => Err("a share lies between 0 and 1".to_owned()),
+    }
 }

@@ -10,8 +10,9 @@ use remat::solver::{Activity, Doing, Observer};
 use remat_files::{line, shown};
 use remat_onnxruntime_deploy::DeployError;
 use remat_onnxruntime_run::{
-    MeasureOptions, Measurement, ModelComparison, OutputDifference, SeededOutputs, SessionSettings, SizeOutcome,
-    SizesCompared, compare_models, dims_text,
+    CloseFault, CloseOptions, Closeness, MeasureOptions, Measurement, ModelComparison, OutputCloseness,
+    OutputDifference, SeededOutputs, SessionSettings, SizeOutcome, SizesCompared, compare_close, compare_models,
+    dims_text,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -37,6 +38,9 @@ pub(crate) struct Report {
     differing_seed: Option<u64>,
     /// The outputs that differ for it.
     differences: Vec<OutputDifference>,
+    /// How far outputs lie apart that may round otherwise, on inputs of several kinds; absent where that was not asked for, or all bits agree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closeness: Option<Closeness>,
     /// What came of runs at other sizes of dimensions that the first model leaves open and the second one does not fix.
     sizes: SizesCompared,
     /// Dimensions that the first model leaves open and whose number the inputs of the second one declare: it takes no other.
@@ -127,6 +131,9 @@ impl Body for Report {
                 form.map_or_else(String::new, |form| format!(", {}", shown(form)))
             ));
         }
+        if let Some(closeness) = &self.closeness {
+            lines.push(units::closeness(closeness));
+        }
         if !self.base.finite {
             lines.push("outputs are not finite: on these inputs they say little".to_owned());
         }
@@ -183,9 +190,22 @@ pub(super) fn run(args: &VerifyArgs, mut job: Job<'_>, quiet: bool) -> anyhow::R
         &begins,
     )
     .map_err(DeployError::from)?;
+    let differs = found.differing_seed.is_some() && !found.differences.is_empty();
+    let closeness = args.close.filter(|_| differs).map(|limit| {
+        let options = CloseOptions {
+            seeds: options.seeds.clone(),
+            limit,
+            time: None,
+        };
+        compare_close(&runner, pair, &settings, &options).map_err(DeployError::from)
+    });
+    let closeness = closeness.transpose()?;
     line.finish();
-    let outcome = outcome(pair, &found);
-    let report = Report::new(pair, &host.version, &settings, &found, &fixed);
+    let outcome = outcome(pair, &found, closeness.as_ref());
+    let report = Report {
+        closeness,
+        ..Report::new(pair, &host.version, &settings, &found, &fixed)
+    };
     document::save(args.output.as_deref(), &report, &outcome)?;
     console::report(&args.report, &report, outcome)
 }
@@ -213,9 +233,9 @@ fn fixed_in(rewritten: &OnnxModel, base: &OnnxModel) -> BTreeMap<String, u64> {
     found
 }
 
-/// That outputs differ is a finding.
-fn outcome(pair: (&Path, &Path), found: &ModelComparison) -> anyhow::Result<()> {
-    if let Some(other) = found.sizes.first_difference(false) {
+/// That outputs differ is a finding; where they may round otherwise, that they differ by more than that.
+fn outcome(pair: (&Path, &Path), found: &ModelComparison, closeness: Option<&Closeness>) -> anyhow::Result<()> {
+    if let Some(other) = found.sizes.first_difference(closeness.is_some()) {
         let (base, rewritten) = (pair.0.to_owned(), pair.1.to_owned());
         let (dims, outcome) = (other.dims.clone(), other.outcome.clone());
         return Err(DeployError::OtherAtSize {
@@ -226,6 +246,11 @@ fn outcome(pair: (&Path, &Path), found: &ModelComparison) -> anyhow::Result<()> 
         }
         .into());
     }
+    if let (Some(closeness), Some(seed)) = (closeness, found.differing_seed) {
+        return closeness
+            .fault()
+            .map_or(Ok(()), |(output, fault)| Err(apart(pair, seed, output, fault)));
+    }
     match found.differing_seed.zip(found.differences.first()) {
         None if found.differing_seed.is_none() => Ok(()),
         Some((seed, first)) => Err(differ(pair, seed, first)),
@@ -235,6 +260,26 @@ fn outcome(pair: (&Path, &Path), found: &ModelComparison) -> anyhow::Result<()> 
             pair.1.display()
         ),
     }
+}
+
+/// That an output differs by more than rounding explains.
+fn apart(pair: (&Path, &Path), seed: u64, output: &OutputCloseness, fault: CloseFault) -> anyhow::Error {
+    let inputs = output.inputs;
+    let form = match fault {
+        CloseFault::Form => "type or shape".to_owned(),
+        CloseFault::NotFinite => format!("NaN or infinite on {inputs} where that of the first is not"),
+        CloseFault::Apart => format!(
+            "by {:.0e} of its largest magnitude on {inputs}",
+            output.relative_difference
+        ),
+    };
+    let difference = OutputDifference {
+        name: output.name.clone(),
+        differing: output.differing,
+        elements: output.elements,
+        form: Some(form),
+    };
+    differ(pair, seed, &difference)
 }
 
 fn differ((base, rewritten): (&Path, &Path), seed: u64, first: &OutputDifference) -> anyhow::Error {
@@ -323,6 +368,7 @@ impl Report {
             identical: found.differing_seed.is_none(),
             differing_seed: found.differing_seed,
             differences: found.differences.clone(),
+            closeness: None,
             sizes: found.sizes.clone(),
             fixed_dims: fixed.clone(),
             peak_ratio: peak_ratio(found),
