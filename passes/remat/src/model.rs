@@ -266,8 +266,11 @@ impl Model {
         self.bodies.clone_from(&tiled.bodies);
         self.baseline_peak = tiled.baseline_peak;
         self.untiled_duration = Some(self.baseline.duration.saturating_sub(by_tiles));
-        if let Some(setup) = &mut self.setup {
-            setup.tiling = tiled.tiling().map(|tiling| Tiling {
+        if let Some((setup, of_tiles)) = self.setup.as_mut().zip(tiled.setup.as_ref()) {
+            // What is laid out names no dimension that is fixed.
+            setup.dims.clone_from(&of_tiles.dims);
+            setup.fixed_dims.clone_from(&of_tiles.fixed_dims);
+            setup.tiling = of_tiles.tiling.as_ref().map(|tiling| Tiling {
                 close: tiling.close || !plain.is_empty(),
                 plain,
                 ..tiling.clone()

@@ -68,10 +68,9 @@ impl Layout {
         own
     }
 
-    /// The values of the rewritten graph that lost all readers without blocks to other runs of what makes them, and that nothing is fused
-    /// with: no copy of them is needed.
-    pub(crate) fn no_longer_copied(&self, rewritten: &Graph) -> FxHashSet<String> {
-        let copied = |name: &String| self.in_blocks.contains(name) && !self.blocked.contains(name);
+    /// The values of the rewritten graph in blocks that only nodes in blocks read which are never fused into what makes them: how many readers there
+    /// are decides over nothing, and no copy without blocks is needed.
+    pub(crate) fn read_in_blocks(&self, rewritten: &Graph) -> FxHashSet<String> {
         let outputs = rewritten.outputs.iter().map(|&output| &rewritten.tensors[output].name);
         let mut needed: FxHashSet<&String> = outputs.collect();
         let mut found = FxHashSet::default();
@@ -82,7 +81,7 @@ impl Layout {
             for operand in op.reads().map(|operand| &rewritten.tensors[operand].name) {
                 if !reads_blocks {
                     needed.insert(operand);
-                } else if copied(operand) {
+                } else if self.in_blocks.contains(operand) {
                     found.insert(operand.clone());
                 }
             }

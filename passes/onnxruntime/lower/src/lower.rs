@@ -166,7 +166,7 @@ pub fn lower(
     layout: &Layout,
 ) -> Result<Lowered, OnnxError> {
     let mut layout = layout.of(rewritten);
-    let no_longer_copied = layout.no_longer_copied(rewritten);
+    let read_in_blocks = layout.read_in_blocks(rewritten);
     let mut proto = model.export_without_readers(rewritten)?;
     let mut names = Names::new(model, &proto);
     let pages = pages::insert(&mut proto, rewritten, &mut names, options.waits_for_pages)?;
@@ -183,10 +183,10 @@ pub fn lower(
     let mut activated: FxHashSet<String> = clones::read_by_marked_activations(graph).map(str::to_owned).collect();
     let mut guarded: FxHashSet<String> = anchors::with_fewer_readers(model.graph(), rewritten)
         .into_iter()
-        .filter(|name| !no_longer_copied.contains(*name))
+        .filter(|name| !read_in_blocks.contains(*name))
         .map(str::to_owned)
         .collect();
-    layout.blocked.extend(no_longer_copied);
+    layout.blocked.extend(read_in_blocks);
 
     let mut nodes = std::mem::take(&mut graph.node);
     let mut first = Vec::new();
