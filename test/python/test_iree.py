@@ -61,11 +61,11 @@ def test_iree_computes_what_onnx_runtime_computes(name, exported):
 
 
 @pytest.mark.parametrize(
-    ("name", "share"),
-    # The U-Net pads what it convolves in copies of its own, which no plan knows.
-    [("mlp_tiny_train", 0.70), ("unet_tiny_train", 0.85)],
+    ("name", "budget", "share"),
+    # IREE keeps one or two layers more than a plan does. The U-Net pads what it convolves in copies of its own, which no plan knows.
+    [("mlp_tiny_train", "50%", 0.70), ("unet_tiny_train", "60%", 0.85)],
 )
-def test_the_peak_in_iree_falls(name, share, exported):
+def test_the_peak_in_iree_falls(name, budget, share, exported):
     path = next(m for m in models.OWN if m.stem == name)
     feed = iree_lab.inputs(path)
     expected = iree_lab.reference(path, feed)
@@ -78,10 +78,10 @@ def test_the_peak_in_iree_falls(name, share, exported):
         assert (report["recomputes"] > 0) == (budget != "none")
         return run.peak - given
 
-    before, after = peak("none"), peak("60%")
+    before, after = peak("none"), peak(budget)
     assert after <= share * before
     if name == "mlp_tiny_train":
-        assert peak("60%", "--mlir-barriers", "none") > after, "without barriers, IREE undoes the plan"
+        assert peak(budget, "--mlir-barriers", "none") > after, "without barriers, IREE undoes the plan"
 
 
 def test_weights_in_a_file_are_found(exported):
