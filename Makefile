@@ -122,8 +122,8 @@ lint: setup
 # used where they lie: GRAPHS=DIR. Solvers on OR-Tools take part where `setup` installed it. TIME and FREE_TIME are the seconds in fixed and in free order,
 # LARGE_TIME those for each of the growing graphs, of up to a million nodes.
 bench:
-	$(BENCH) paper $(or $(GRAPHS),../shared/graphs) --budgets 90%,80%,70% --solvers paper,moccasin,gap,search,auto --threads 2 --time $(or $(TIME),10) $(WRITE)
-	$(BENCH) paper $(or $(GRAPHS),../shared/graphs) --budgets 90%,80%,70%,60% --solvers search,auto --order free --threads 2 --time $(or $(FREE_TIME),30) $(WRITE)
+	$(BENCH) paper $(or $(GRAPHS),../shared/graphs) --budgets 90%,80%,70% --solvers paper,moccasin,gap,search,auto --threads 2 --time $(or $(TIME),10) --seeds $(or $(SEEDS),3) $(WRITE)
+	$(BENCH) paper $(or $(GRAPHS),../shared/graphs) --budgets 90%,80%,70%,60% --solvers auto --order free --threads 2 --time $(or $(FREE_TIME),30) --seeds $(or $(SEEDS),3) $(WRITE)
 	$(BENCH) scaling --threads 2 --time $(or $(LARGE_TIME),60) $(WRITE)
 
 # The table of docs/comparison.md (`WRITE="--write docs/comparison.md"`); with LOGS=DIR also what dynamic

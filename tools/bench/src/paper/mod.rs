@@ -4,12 +4,13 @@ mod published;
 mod results;
 mod sizes;
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use remat::plan::{BudgetSpec, Problem};
 
 use crate::files::{Order, graphs, stem};
-use crate::measure::{Effort, measure, usable};
+use crate::measure::{Effort, Run, measure, usable};
 use crate::table::Output;
 
 /// The name under which the paper's own figures are asked for.
@@ -28,6 +29,9 @@ pub(crate) struct Args {
     solvers: Vec<String>,
     #[command(flatten)]
     effort: Effort,
+    /// So many seeds, one after the other: a row is that of the median run, beside what the best and the worst one found.
+    #[arg(long, value_name = "N", default_value = "1")]
+    seeds: NonZeroU64,
     /// Whether first computes follow the order of the graph.
     #[arg(long, value_name = "MODE", default_value = "fixed")]
     order: Order,
@@ -55,12 +59,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             let row = row.as_ref().filter(|_| published);
             result_rows.extend(row.map(|row| results::published(name, &text, row)).unwrap_or_default());
             for solver in &solvers {
-                let run = measure(&model, budget, solver, args.effort)?;
-                result_rows.push(results::measured(name, &text, &model, &run, row));
+                let seeds = (0..args.seeds.get()).map(|more| Effort {
+                    seed: args.effort.seed.wrapping_add(more),
+                    ..args.effort
+                });
+                let runs: Result<Vec<Run>, _> = seeds.map(|effort| measure(&model, budget, solver, effort)).collect();
+                result_rows.push(results::measured(name, &text, &model, runs?, row));
             }
         }
     }
-    let how = format!("{}, {} order.\n\n", args.effort, args.order.word());
+    let more = match args.seeds.get() - 1 {
+        0 => String::new(),
+        more => format!(" and the next {more}"),
+    };
+    let how = format!("{}{more}, {} order.\n\n", args.effort, args.order.word());
     let results = results::table(result_rows);
     // The papers have figures for fixed order only; free order has a table of its own.
     if args.order == Order::Free {
@@ -117,6 +129,7 @@ mod tests {
             budgets: vec![BudgetSpec::Share(900_000), BudgetSpec::Share(10_000)],
             solvers: vec!["search".to_owned()],
             effort: Effort::LITTLE,
+            seeds: NonZeroU64::new(2).unwrap(),
             order: Order::Fixed,
             output: Output {
                 format: Form::Json,
@@ -129,7 +142,7 @@ mod tests {
             "| small | paper: Checkmate",
             "| small | 90%    | `search`",
             "impossible",
-            "0.05 s for each",
+            "0.05 s for each, 1 thread(s), seed 0 and the next 1,",
         ] {
             assert!(text.contains(words), "`{words}` is not in\n{text}");
         }

@@ -8,16 +8,7 @@ use crate::measure::Run;
 use crate::table::Table;
 
 const HEADER: &[&str] = &[
-    "graph",
-    "budget",
-    "method",
-    "increase %",
-    "peak",
-    "first s",
-    "best s",
-    "bound %",
-    "of",
-    "gap %",
+    "graph", "budget", "method", "median %", "min %", "max %", "peak", "first s", "best s", "bound %", "of", "gap %",
     "speed-up",
 ];
 
@@ -34,6 +25,8 @@ pub(super) fn published(name: &str, budget: &str, row: &Row) -> Vec<Vec<String>>
             budget.to_owned(),
             format!("paper: {method}"),
             format!("{:.1}", figures.increase),
+            String::new(),
+            String::new(),
             figures.peak.to_owned(),
             String::new(),
             format!("{:.1}", figures.seconds),
@@ -42,17 +35,34 @@ pub(super) fn published(name: &str, budget: &str, row: &Row) -> Vec<Vec<String>>
     row.methods().map(line).collect()
 }
 
-/// What a solver found. The speed-up is the seconds of the paper's Moccasin over ours until the increase it prints was reached.
-pub(super) fn measured(name: &str, budget: &str, model: &Model, run: &Run, paper: Option<&Row>) -> Vec<String> {
-    let mut row = vec![name.to_owned(), budget.to_owned(), format!("`{}`", run.solver)];
-    let solution = match &run.result {
-        Ok(solution) => solution,
-        Err(why) => {
-            row.push(why.clone());
-            return row;
-        }
+/// What a solver found in `runs` of several seeds: the median one, beside the time added by the best and the worst. A run without a plan is worse than any
+/// with one. The speed-up is the seconds of the paper's Moccasin over those of the median run until the increase it prints was reached.
+pub(super) fn measured(
+    name: &str,
+    budget: &str,
+    model: &Model,
+    mut runs: Vec<Run>,
+    paper: Option<&Row>,
+) -> Vec<String> {
+    let duration = |run: &Run| {
+        run.result
+            .as_ref()
+            .map_or(u64::MAX, |solution| solution.replay.duration)
     };
-    row.push(format!("{:.3}", solution.overhead.percent()));
+    runs.sort_by_key(duration);
+    let (Some(run), Some(best), Some(worst)) = (runs.get(runs.len().saturating_sub(1) / 2), runs.first(), runs.last())
+    else {
+        return Vec::new();
+    };
+    let increase = |run: &Run| match &run.result {
+        Ok(solution) => format!("{:.3}", solution.overhead.percent()),
+        Err(why) => why.clone(),
+    };
+    let mut row = vec![name.to_owned(), budget.to_owned(), format!("`{}`", run.solver)];
+    row.extend([increase(run), increase(best), increase(worst)]);
+    let Ok(solution) = &run.result else {
+        return row;
+    };
     row.push(solution.replay.peak.to_string());
     let seconds = |improvement: Option<&crate::measure::Improvement>| {
         improvement.map_or_else(String::new, |improvement| format!("{:.3}", improvement.seconds))
