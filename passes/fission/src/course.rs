@@ -318,7 +318,7 @@ fn tiles(
         let mut runs = Vec::with_capacity(tiled.len());
         for (place, entry) in tiled.iter().enumerate().rev() {
             let op = &graph.ops[entry.op];
-            let grain = grain(exactness, entry.rank, entry.axis, entry.extent);
+            let grain = grain(exactness, entry.rank, entry.axis, entry.extent, span.tiles);
             let own = {
                 let at = |tile| bound(entry.extent, tile, span.tiles, grain.max(1) * multiple);
                 at(tile)..at(tile + 1)

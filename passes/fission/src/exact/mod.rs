@@ -8,7 +8,7 @@
 //! | family | exact tiles |
 //! |---|---|
 //! | convolutions, products | those of which every number is summed in the same blocks as in the whole, however many threads divide either |
-//! | channels of images | multiples of 8, since blocked layouts have 8 or 16 channels in a block |
+//! | channels of images | multiples of 8, since blocked layouts have 8 or 16 channels in a block; of 16 where there are enough |
 //! | all products | at least two rows, columns or channels: a single one has a kernel of its own |
 //! | elements that are computed in vectors | none: those that fill no vector are computed in another way |
 //! | sums over the last axes | those that begin where vectors begin: Eigen adds up to the first aligned element apart; over other axes none |
@@ -54,17 +54,22 @@ impl Exactness {
 /// Channels in a block of ONNX Runtime's blocked layout, the least of all machines.
 const CHANNEL_BLOCK: u64 = 8;
 
+/// The most of all machines.
+const WIDEST_BLOCK: u64 = 16;
+
 /// Elements of the widest vector.
 const VECTOR: u64 = 16;
 
-/// The multiples at which an axis of a result of `rank` axes and `extent` rows may be cut without another layout of its blocks: channels of
-/// images.
-pub(crate) fn grain(exactness: Exactness, rank: usize, axis: usize, extent: u64) -> u64 {
+/// The multiples at which an axis of a result of `rank` axes and `extent` rows may be cut into `tiles` without another layout of its blocks: channels of
+/// images. Where there are enough for tiles of blocks that are whole on every machine, tiles are made of these: what is in blocks stays in blocks when
+/// tiles are joined.
+pub(crate) fn grain(exactness: Exactness, rank: usize, axis: usize, extent: u64, tiles: u32) -> u64 {
     let is_channels = axis == 1 && rank > 3;
-    if is_channels && extent > CHANNEL_BLOCK && exactness.is_exact() {
-        CHANNEL_BLOCK
-    } else {
-        1
+    let has_whole_blocks = extent.is_multiple_of(WIDEST_BLOCK) && extent / WIDEST_BLOCK >= u64::from(tiles);
+    match exactness {
+        Exactness::Exact { .. } | Exactness::Close if is_channels && has_whole_blocks => WIDEST_BLOCK,
+        Exactness::Exact { .. } if is_channels && extent > CHANNEL_BLOCK => CHANNEL_BLOCK,
+        Exactness::Exact { .. } | Exactness::WholeSums | Exactness::Close => 1,
     }
 }
 

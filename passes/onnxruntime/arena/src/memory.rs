@@ -62,7 +62,7 @@ pub(crate) fn heap_is_loading(is_loading: bool) {
 
 /// What the heap of the process keeps though nobody uses it goes back to the system, where its C library can do that. By how many bytes the
 /// process shrank.
-pub(crate) fn trim_heap() -> u64 {
+pub fn trim_heap() -> u64 {
     static FOUND: OnceLock<Option<unsafe extern "C" fn(usize) -> c_int>> = OnceLock::new();
     let trim = *FOUND.get_or_init(|| {
         // SAFETY: where a function has this name, it is that of the GNU C library, with this signature.

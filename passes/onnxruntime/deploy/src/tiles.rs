@@ -26,8 +26,8 @@ const LOWER_PERMILLE: u64 = 970;
 #[derive(Default)]
 pub(crate) struct Tilings {
     next: VecDeque<TiledModel>,
-    /// Stretches whose tiles have other bits, by their ends.
-    forbidden: Vec<(String, String)>,
+    /// Fused chains whose tiles have other bits.
+    forbidden: Vec<FusedChain>,
     /// Ops that have other bits when they run again.
     forbidden_again: Vec<Again>,
 }
@@ -73,7 +73,7 @@ impl Tilings {
     /// another one.
     pub(crate) fn pop(&mut self, peak: Option<u64>) -> Option<(TiledModel, usize)> {
         let (forbidden, forbidden_again) = (&self.forbidden, &self.forbidden_again);
-        let is_free = |chain: &FusedChain| !forbidden.iter().any(|(first, last)| is_like(chain, first, last));
+        let is_free = |chain: &FusedChain| !forbidden.iter().any(|other| is_like(chain, other));
         let runs_free = |again: &Again| !forbidden_again.contains(again);
         let is_lower = |tiled: &TiledModel| peak.is_none_or(|peak| tiled.peak < peak / 1_000 * LOWER_PERMILLE);
         self.next.retain(|tiled| {
@@ -103,11 +103,18 @@ impl Tilings {
             return;
         }
         let follow = |model: Model| {
-            self.next.push_front(TiledModel {
-                model,
-                peak: rejected.estimated_peak,
-                max_overhead: rejected.solve.max_overhead,
-            });
+            // What is left may take more, by an op that runs whole.
+            let peak = rejected.estimated_peak.max(need(&model));
+            let place = self.next.partition_point(|other| other.peak < peak);
+            let max_overhead = rejected.solve.max_overhead;
+            self.next.insert(
+                place,
+                TiledModel {
+                    model,
+                    peak,
+                    max_overhead,
+                },
+            );
         };
         if request.permits_other_bits() {
             // What was to keep every bit is one more that rounds otherwise.
@@ -142,9 +149,8 @@ impl Tilings {
             is_without_clones,
             "fused chains were looked at one by one"
         );
-        let ends = |chain: &FusedChain| (chain.first.clone(), chain.last.clone());
-        self.forbidden.extend(bad.iter().map(ends));
         let has_less = is_without_clones || !bad.is_empty();
+        self.forbidden.extend(bad);
         if has_less && !good.is_empty() {
             tiled(&again, good).into_iter().for_each(follow);
         }
@@ -153,14 +159,18 @@ impl Tilings {
 
 /// Whether plans of whole ops may keep the budget, if one is asked for: no op needs more by itself.
 fn may_be_whole(context: &Context<'_, '_>, model: &Model) -> bool {
-    let problem = model.problem();
-    let need = problem.bottleneck(&Structure::of(problem)).map_or(0, |most| most.bytes);
-    context.budget().is_some_and(|budget| need <= budget)
+    context.budget().is_some_and(|budget| need(model) <= budget)
 }
 
-/// Whether a fused chain has an end of a forbidden one.
-fn is_like(chain: &FusedChain, first: &str, last: &str) -> bool {
-    chain.first == first || chain.last == last
+/// The most bytes that an op needs by itself.
+fn need(model: &Model) -> u64 {
+    let problem = model.problem();
+    problem.bottleneck(&Structure::of(problem)).map_or(0, |most| most.bytes)
+}
+
+/// Whether a fused chain has an end of another one, and is cut along the same axis.
+fn is_like(chain: &FusedChain, other: &FusedChain) -> bool {
+    chain.axis == other.axis && (chain.first == other.first || chain.last == other.last)
 }
 
 #[cfg(test)]

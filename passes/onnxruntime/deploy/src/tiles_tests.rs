@@ -139,10 +139,26 @@ fn a_chain_without_its_bits_is_left_out_of_all_tilings() {
         tiles: 2,
         ..bad.clone()
     };
-    let next = vec![case.tiled(&[], &[fewer], 2), case.tiled(&[], &[layer(2)], 3)];
-    let left = case.after(both, next, |model| !has(model, &bad));
+    // What is left takes more than the first of those that follow, and less than the second.
+    let next = || {
+        vec![
+            case.tiled(&[], &[fewer.clone()], 2),
+            case.tiled(&[], &[layer(2)], 3),
+            case.tiled(&[], &[layer(3)], u64::MAX),
+        ]
+    };
+    let left = case.after(both, next(), |model| !has(model, &bad));
     let fused_chains: Vec<_> = left.iter().map(|tiling| tiling.fused_chains.clone()).collect();
-    assert_eq!(fused_chains, [vec![good], vec![layer(2)]]);
+    assert_eq!(fused_chains, [vec![layer(2)], vec![good], vec![layer(3)]]);
+}
+
+#[test]
+fn a_chain_that_is_cut_along_another_axis_may_have_its_bits() {
+    let across = FusedChain {
+        axis: Axis::Channels,
+        ..layer(0)
+    };
+    assert!(is_like(&layer(0), &layer(0)) && !is_like(&across, &layer(0)) && !is_like(&layer(1), &layer(0)));
 }
 
 #[test]
@@ -170,7 +186,7 @@ fn what_was_to_keep_its_bits_is_tried_as_one_that_rounds_otherwise_where_it_may(
         },
         ..Case::new()
     };
-    let (rejected, next) = (case.tiled(&[], &[layer(0)], 1), case.tiled(&[], &[layer(1)], 2));
+    let (rejected, next) = (case.tiled(&[], &[layer(0)], 1), case.tiled(&[], &[layer(1)], u64::MAX));
     let left = case.after(rejected, vec![next], |_| unreachable!("no bits are looked at"));
     let found: Vec<_> = left
         .iter()

@@ -147,7 +147,8 @@ impl<'t> DynamicShapes<'t> {
             Known::Nothing
         };
         for output in node.output.iter().filter(|name| !name.is_empty()) {
-            let is_stated = result == Known::Nothing && self.layout.stated.contains(output);
+            let is_stated =
+                result == Known::Nothing && self.layout.equal.contains_key(output) && is_small(self.types, output);
             let result = if is_stated { Known::Shape } else { result };
             self.known.insert(output.clone(), result);
         }
@@ -290,10 +291,7 @@ impl<'t> DynamicShapes<'t> {
             return true;
         }
         let mut outputs = node.output.iter().filter(|name| !name.is_empty());
-        outputs.all(|name| {
-            let bytes = self.types.get(name).map(ValueType::bytes);
-            matches!(bytes, Some(Ok(Some(bytes))) if bytes < SMALL)
-        })
+        outputs.all(|name| is_small(self.types, name))
     }
 
     /// Whether the shape of the node's result follows from what is known at load.
@@ -401,6 +399,12 @@ fn replace(node: &mut NodeProto, operand: &str, by: Option<String>) {
     let Some(by) = by else { return };
     let operands = node.input.iter_mut().filter(|name| name.as_str() == operand);
     operands.for_each(|name| name.clone_from(&by));
+}
+
+/// Whether a value is so small that its shape stays known.
+pub(crate) fn is_small(types: &FxHashMap<String, ValueType>, name: &str) -> bool {
+    let bytes = types.get(name).map(ValueType::bytes);
+    matches!(bytes, Some(Ok(Some(bytes))) if bytes < SMALL)
 }
 
 /// Takes the shapes off the types that the file states for intermediate values.

@@ -5,6 +5,9 @@
 //! of its operands are known to be equal and nothing else reads what the convolution makes; a pool is converted if the channels of its
 //! operand are known, of whatever other extents. Another layout has other kernels, and so other bits.
 //!
+//! Extents are equal if they have the same name, too. So that is all that the runtime learns of large values: a buffer of known shape is kept for later
+//! results of that shape, and tiles have many.
+//!
 //! Source: ONNX Runtime, `core/optimizer/nchwc_transformer.cc`.
 
 use remat_ir::{Dim, Graph, OpKind, ValueType};
@@ -12,6 +15,8 @@ use remat_onnx::proto::GraphProto;
 use remat_onnx::value_info;
 use remat_operators::operator;
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::names::Names;
 
 /// How the runtime calls what it converts: by the result, and this.
 pub(crate) const CONVERTED: &str = "_nchwc";
@@ -24,10 +29,9 @@ const CHANNELS: usize = 1;
 pub struct Layout {
     /// The first results of nodes that are converted.
     pub converted: FxHashSet<String>,
-    /// Values whose shapes decide over a conversion.
-    pub stated: FxHashSet<String>,
-    /// Values whose channels do. The runtime learns nothing else of their shapes: a buffer of known shape is kept for later results of that shape, and tiles
-    /// have many.
+    /// Values whose equal shapes decide over a conversion, each with the number of those that it is equal to.
+    pub equal: FxHashMap<String, usize>,
+    /// Values whose channels do.
     pub channels: FxHashSet<String>,
     /// Values that nodes make in blocks. Where a node without blocks reads one, there is a copy of it, too.
     pub in_blocks: FxHashSet<String>,
@@ -53,7 +57,6 @@ impl Layout {
                 let (clone, original) = (&rewritten.tensors[clone].name, &rewritten.tensors[original].name);
                 for (names, own) in [
                     (&self.converted, &mut own.converted),
-                    (&self.stated, &mut own.stated),
                     (&self.channels, &mut own.channels),
                     (&self.in_blocks, &mut own.in_blocks),
                     (&self.blocked, &mut own.blocked),
@@ -62,6 +65,9 @@ impl Layout {
                     if names.contains(original) {
                         own.insert(clone.clone());
                     }
+                }
+                if let Some(&number) = self.equal.get(original) {
+                    own.equal.insert(clone.clone(), number);
                 }
             }
         }
@@ -97,33 +103,59 @@ impl Layout {
 
     /// Whether something of the shape of a value decides over a conversion.
     pub(crate) fn states(&self, name: &str) -> bool {
-        self.stated.contains(name) || self.channels.contains(name)
+        self.equal.contains_key(name) || self.channels.contains(name)
     }
 
-    /// Puts the shapes into the file that decide over a conversion.
-    pub(crate) fn state_shapes(&self, graph: &mut GraphProto, types: &FxHashMap<String, ValueType>) {
+    /// Notes that what a node reads has one shape, which decides over its conversion.
+    pub(crate) fn are_equal(&mut self, values: &[String]) {
+        let known: Vec<usize> = values
+            .iter()
+            .filter_map(|value| self.equal.get(value).copied())
+            .collect();
+        let number = known.first().copied().unwrap_or(self.equal.len());
+        for other in self.equal.values_mut().filter(|other| known.contains(other)) {
+            *other = number;
+        }
+        self.equal.extend(values.iter().map(|value| (value.clone(), number)));
+    }
+
+    /// Puts into the file what decides over a conversion: the shapes of values that are `small`, else channels, and names of other extents that are
+    /// equal.
+    pub(crate) fn state_shapes(
+        &self,
+        graph: &mut GraphProto,
+        types: &FxHashMap<String, ValueType>,
+        names: &mut Names,
+        small: impl Fn(&str) -> bool,
+    ) {
         graph.value_info.retain(|value| !self.states(&value.name));
         let outputs: FxHashSet<String> = graph.output.iter().map(|output| output.name.clone()).collect();
-        let mut wanted: Vec<&String> = self.stated.union(&self.channels).collect();
+        let mut wanted: Vec<&String> = self.equal.keys().chain(&self.channels).collect();
         wanted.retain(|name| !outputs.contains(*name));
         wanted.sort_unstable();
+        wanted.dedup();
+        let mut extents: FxHashMap<(usize, usize), String> = FxHashMap::default();
         for name in wanted {
             let Some(ty) = types.get(name) else { continue };
-            let ty = match self.stated.contains(name) {
-                true => ty.clone(),
-                false => of_channels(ty.clone()),
+            let ty = match self.equal.get(name) {
+                Some(_) if small(name) => ty.clone(),
+                Some(&number) => with_extents(ty.clone(), |axis| {
+                    let fresh = || names.fresh(&format!("remat_extent_{number}_{axis}"));
+                    Dim::Symbol(extents.entry((number, axis)).or_insert_with(fresh).clone())
+                }),
+                None => with_extents(ty.clone(), |_| Dim::Unknown),
             };
             graph.value_info.extend(value_info(name, &ty));
         }
     }
 }
 
-/// A type in which only the channels of images are known.
-fn of_channels(mut ty: ValueType) -> ValueType {
+/// A type in which the channels of images and names are known, and of other axes what `extent` says.
+fn with_extents(mut ty: ValueType, mut extent: impl FnMut(usize) -> Dim) -> ValueType {
     if let ValueType::Tensor { shape: Some(dims), .. } = &mut ty {
         for (axis, dim) in dims.iter_mut().enumerate() {
-            if axis != CHANNELS {
-                *dim = Dim::Unknown;
+            if axis != CHANNELS && !matches!(dim, Dim::Symbol(_) | Dim::Free { name: Some(_), .. }) {
+                *dim = extent(axis);
             }
         }
     }

@@ -211,7 +211,8 @@ pub fn lower(
         let made = make_shapes_dynamic(shapes, nodes, block, &mut names);
         (first, nodes, late) = (made.first, made.nodes, made.zeros);
         dynamic_shapes::forget_stated_shapes(graph);
-        layout.state_shapes(graph, &types);
+        let is_small = |name: &str| dynamic_shapes::is_small(&types, name);
+        layout.state_shapes(graph, &types, &mut names, is_small);
         (report.hidden, report.overwritten) = (made.views, made.stated);
         report.hides_shapes = true;
         // A view stands between an activation that overwrites its operand and what it might be fused with.

@@ -90,15 +90,14 @@ impl LayoutMapping {
                 let Some(undecided) = self.undecided.remove(op_type) else {
                     continue;
                 };
-                let stated = match undecided.by_channels {
-                    true => &mut self.layout.channels,
-                    false => &mut self.layout.stated,
-                };
-                stated.extend(undecided.values);
+                match undecided.by_channels {
+                    true => self.layout.channels.extend(undecided.values.into_iter().flatten()),
+                    false => undecided.values.iter().for_each(|values| self.layout.are_equal(values)),
+                }
             }
         }
-        let (stated, channels) = (self.layout.stated.len(), self.layout.channels.len());
-        tracing::debug!(stated, channels, "shapes are stated for the layout");
+        let (equal, channels) = (self.layout.equal.len(), self.layout.channels.len());
+        tracing::debug!(equal, channels, "shapes are stated for the layout");
         Ok(())
     }
 }
@@ -106,7 +105,8 @@ impl LayoutMapping {
 /// Values whose shapes may decide over the conversion of nodes of one operator.
 #[derive(Debug, Default)]
 struct Undecided {
-    values: Vec<String>,
+    /// By node, those that it reads.
+    values: Vec<Vec<String>>,
     /// Whether their channels are enough.
     by_channels: bool,
 }
@@ -159,7 +159,7 @@ fn layout(nodes: &Graph, trace: &Trace<'_>) -> (Layout, BTreeMap<&'static str, U
             let made = operands.filter(|operand| nodes.storages[operand.storage].class != StorageClass::Constant);
             let row = operator(&node.domain, &node.op_type);
             let entry = undecided.entry(row.name).or_default();
-            entry.values.extend(made.map(|operand| operand.name.clone()));
+            entry.values.push(made.map(|operand| operand.name.clone()).collect());
             entry.by_channels = row.blocked.is_decided_by_channels();
         }
     }

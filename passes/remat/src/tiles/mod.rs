@@ -42,11 +42,14 @@ impl Model {
     pub fn tiled(&self, tiling: &Tiling, options: &LoadOptions) -> Result<Self, Error> {
         let whole = self.whole_graph(options)?;
         let apply = |exactness| remat_fission::apply(&whole, tiling, exactness);
-        let graph = match tiling.close {
-            true => apply(Exactness::Close),
+        let exact = || apply(Exactness::Exact { threads: 1 });
+        let whole_sums = || apply(Exactness::WholeSums);
+        let graph = match (tiling.close, outlook::device_of(self, options)?.cpu_kernels) {
+            (true, _) => apply(Exactness::Close),
+            // As they were searched for: cuts lie where blocks of the runtime's layout end.
+            (false, true) => exact().or_else(|_| whole_sums()),
             // Maxima over the axis that is cut keep their bits, too.
-            false => apply(Exactness::WholeSums)
-                .or_else(|refused| apply(Exactness::Exact { threads: 1 }).map_err(|_| refused)),
+            (false, false) => whole_sums().or_else(|refused| exact().map_err(|_| refused)),
         };
         let graph = graph.map_err(FissionError::Tiling)?;
         remat_fission_check::check_fission(&whole, &graph).map_err(FissionError::Rejected)?;

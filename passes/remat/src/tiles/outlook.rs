@@ -70,7 +70,7 @@ pub fn tiling_outlook(
 }
 
 /// The device, with kernels of ONNX Runtime where those run the model.
-fn device_of(model: &Model, options: &LoadOptions) -> Result<Device, Error> {
+pub(super) fn device_of(model: &Model, options: &LoadOptions) -> Result<Device, Error> {
     let mut device = options.device()?;
     device.cpu_kernels &= model.format() == Format::Onnx;
     Ok(device)
