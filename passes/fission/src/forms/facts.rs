@@ -51,10 +51,18 @@ pub(super) struct Convolution {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Convolution([bool; 3]),
-    Pool { fits: [bool; 3], averages: bool },
-    Sum { everywhere: bool },
+    Pool {
+        fits: [bool; 3],
+        averages: bool,
+        global: bool,
+    },
+    Sum {
+        everywhere: bool,
+    },
     Product,
-    Normalization { is_known: bool },
+    Normalization {
+        is_known: bool,
+    },
     Concat([bool; 3]),
     Resize(Form),
     Unary,
@@ -130,9 +138,10 @@ impl Reader<'_> {
         };
         match self.blocked {
             Blocked::Convolution { .. } => Kind::Convolution(BLOCKS.map(|block| self.takes_blocks(block))),
-            Blocked::Pool { averages, .. } => Kind::Pool {
+            Blocked::Pool { averages, global } => Kind::Pool {
                 fits: fits(&self.dims(0).filter(|dims| dims.len() == 4)),
                 averages,
+                global,
             },
             Blocked::Sum { everywhere } => Kind::Sum { everywhere },
             Blocked::Product => Kind::Product,

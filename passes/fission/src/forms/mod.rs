@@ -163,7 +163,8 @@ impl Walk<'_> {
         let is_folded = self.is_folded(op);
         match op.facts.kind {
             Kind::Convolution(blocked) if blocked[self.block] => (Form::InBlocks, true),
-            Kind::Pool { fits, averages } if fits[self.block] => {
+            // What is not in blocks is not put there for a pool over all of the image.
+            Kind::Pool { fits, averages, global } if fits[self.block] && (!global || reads_blocks(0)) => {
                 (if averages { Form::InBlocks } else { Form::Own }, true)
             }
             Kind::Sum { everywhere } => {

@@ -72,6 +72,27 @@ fn other_form(graph: &Graph, tiling: &Tiling) -> Option<String> {
 }
 
 #[test]
+fn a_pool_over_all_of_an_image_reads_what_stays_in_blocks() {
+    let mut net = Net::default();
+    let x = net.input("x", &[1, 16, 32, 32]);
+    let weights = net.constant("w", &[32, 16, 1, 1]);
+    let conv = net.op("conv", "Conv", &[x, weights], &[]);
+    let active = net.op("active", "Relu", &[conv], &[]);
+    let pool = net.op("pool", "GlobalAveragePool", &[active], &[]);
+    net.output(pool);
+    let graph = net.graph();
+    let in_tiles = |tiles, axis| {
+        let mut tiling = rows("conv", "conv");
+        (tiling.fused_chains[0].tiles, tiling.fused_chains[0].axis) = (tiles, axis);
+        other_form(&graph, &tiling)
+    };
+    assert_eq!(in_tiles(2, Axis::Rows).as_deref(), Some("pool"));
+    assert_eq!(in_tiles(2, Axis::Channels), None);
+    // On some machines 8 channels fill no block.
+    assert_eq!(in_tiles(4, Axis::Channels).as_deref(), Some("pool"));
+}
+
+#[test]
 fn a_sum_stays_part_of_the_convolution_that_it_is_part_of() {
     // What is read twice makes no sum; its clone, which the sum alone reads, would, where it is the first operand.
     for has_bias in [false, true] {
