@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import platform
 import random
 import subprocess
 
@@ -399,17 +400,25 @@ def test_permitted_tiles_have_the_bits_of_the_whole(family, exact_tiles, tmp_pat
         onnx.save(model, whole)
         for tiles in maker.random.sample((2, 3, 4, 8), 2):
             tiled = str(pathlib.Path(tmp_path, f"{seed}_{tiles}.onnx"))
-            lines.append(f"{whole} {axis} {tiles} {maker.pick('line-buffer', 'recompute')} {max(THREADS)} {tiled}")
-            made.append((seed, axis, tiles, whole, tiled, maker.fed))
+            mode = maker.pick("line-buffer", "recompute")
+            for blocks, levels in ((False, LEVELS), (True, LEVELS[1:])):
+                out = f"{tiled}.{blocks}"
+                lines.append(f"{whole} {axis} {tiles} {mode} {max(THREADS)} {str(blocks).lower()} {out}")
+                made.append((seed, axis, tiles, whole, out, levels, maker.fed))
     answers = subprocess.run(
         [exact_tiles], input="\n".join(lines), capture_output=True, text=True, check=True
     ).stdout.splitlines()
     assert len(answers) == len(made)
     permitted = [case for case, answer in zip(made, answers, strict=True) if answer == "yes"]
     assert permitted, set(answers)
+    # Blocks permit more, and nothing less.
+    exact = [answer == "yes" for answer in answers]
+    assert all(more or not one for one, more in zip(exact[::2], exact[1::2], strict=True))
+    if family.__name__ in ("conv", "large_conv") and platform.machine() == "x86_64":
+        assert sum(exact[1::2]) > sum(exact[::2])
     other, originals = [], {}
-    for seed, axis, tiles, whole, tiled, feed in permitted:
-        for level in LEVELS:
+    for seed, axis, tiles, whole, tiled, levels, feed in permitted:
+        for level in levels:
             for threads in THREADS if NIGHTLY else (1, *random.Random(seed).sample(THREADS[1:], 2)):
                 run = (whole, level, threads)
                 if run not in originals:
@@ -434,7 +443,8 @@ def test_short_shares_of_tiles_are_refused_and_no_thread_changes_a_bit_of_others
     model = maker.model(maker.nodes[-1].output[0])
     whole, free, kept = (str(tmp_path / f"{name}.onnx") for name in ("whole", "free", "kept"))
     onnx.save(model, whole)
-    lines = [f"{whole} rows 15 recompute 4 {free}", f"{whole} rows 15 recompute 64 {tmp_path / 'none.onnx'}", f"{whole} rows 4 recompute 64 {kept}"]
+    wanted = [f"15 recompute 4 false {free}", f"15 recompute 64 false {tmp_path / 'none.onnx'}", f"4 recompute 64 false {kept}"]
+    lines = [f"{whole} rows {tiles}" for tiles in wanted]
     done = subprocess.run([exact_tiles], input="\n".join(lines), capture_output=True, text=True, check=True)
     answers = [line.split()[0] for line in done.stdout.splitlines()]
     assert answers == ["yes", "no", "yes"]
@@ -454,7 +464,7 @@ def test_slices_that_make_up_a_tensor_stay_slices(axis, level, exact_tiles, tmp_
     whole, tiled, loaded = (str(tmp_path / f"{name}.onnx") for name in ("whole", "tiled", "loaded"))
     model = maker.model(maker.nodes[-1].output[0])
     onnx.save(model, whole)
-    answer = subprocess.run([exact_tiles], input=f"{whole} {axis} 4 line-buffer 1 {tiled}", capture_output=True, text=True, check=True)
+    answer = subprocess.run([exact_tiles], input=f"{whole} {axis} 4 line-buffer 1 false {tiled}", capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "yes"
     slices = [node for node in onnx.load(tiled).graph.node if node.op_type == "Slice"]
     assert len(slices) >= 4

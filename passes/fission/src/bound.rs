@@ -151,7 +151,7 @@ impl Sizes<'_> {
     fn along(&self, id: OpId, axis: usize, extent: u64, whole: &TiVec<OpId, u64>, exactness: Exactness) -> Option<u64> {
         // What more threads permit depends on where rows stand; what one thread forbids is forbidden.
         let weakest = match exactness {
-            Exactness::Exact { .. } => Exactness::Exact { threads: 1 },
+            Exactness::Exact { blocks, .. } => Exactness::Exact { threads: 1, blocks },
             other => other,
         };
         for count in 1..extent.min(MOST_ROWS) {

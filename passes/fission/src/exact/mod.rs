@@ -8,6 +8,7 @@
 //! | family | exact tiles |
 //! |---|---|
 //! | convolutions, products | those of which every number is summed in the same blocks as in the whole, however many threads divide either |
+//! | convolutions in blocks of channels | all: each number is summed by itself, point by point of the window and block by block |
 //! | channels of images | multiples of 8, since blocked layouts have 8 or 16 channels in a block; of 16 where there are enough |
 //! | all products | at least two rows, columns or channels: a single one has a kernel of its own |
 //! | elements that are computed in vectors | none: those that fill no vector are computed in another way |
@@ -25,6 +26,8 @@ use remat_operators::{Split, operator};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::forms::is_in_blocks;
+
 use self::partition::{GemmForm, Part, Product, STRIDE, same_sums};
 use crate::rules::{Need, Site, operand_axis, reduced_axes, split, terms};
 
@@ -36,6 +39,9 @@ pub enum Exactness {
     Exact {
         /// With one thread, and with every number of them up to this one.
         threads: u32,
+        /// Whether convolutions of known weights run in blocks of channels ([`Self::in_blocks`]).
+        #[serde(default)]
+        blocks: bool,
     },
     /// No sum is split: kernels that add up each number by itself keep all bits, those of ONNX Runtime may add up in another order.
     WholeSums,
@@ -44,6 +50,18 @@ pub enum Exactness {
 }
 
 impl Exactness {
+    /// The same where everything is optimized when a model is loaded: on x86-64 convolutions of known weights run in blocks of channels then.
+    #[must_use]
+    pub fn in_blocks(self) -> Self {
+        match self {
+            Self::Exact { threads, .. } => Self::Exact {
+                threads,
+                blocks: cfg!(target_arch = "x86_64"),
+            },
+            Self::WholeSums | Self::Close => self,
+        }
+    }
+
     /// Whether every bit stays in ONNX Runtime.
     #[must_use]
     pub fn is_exact(self) -> bool {
@@ -75,7 +93,7 @@ pub(crate) fn grain(exactness: Exactness, rank: usize, axis: usize, extent: u64,
 
 /// Whether these rows of the result of `op` have the bits that they have in the whole. Unknown shapes are not exact.
 pub(crate) fn keeps_bits(graph: &Graph, op: OpId, axis: usize, rows: &Range<u64>, exactness: Exactness) -> bool {
-    let Exactness::Exact { threads } = exactness else {
+    let Exactness::Exact { threads, blocks } = exactness else {
         return true;
     };
     let entry = &graph.ops[op];
@@ -88,6 +106,7 @@ pub(crate) fn keeps_bits(graph: &Graph, op: OpId, axis: usize, rows: &Range<u64>
     match operator(&entry.domain, &entry.op_type).split {
         Split::ElementwiseInVectors => false,
         Split::Sum => sum(&site).unwrap_or(false),
+        Split::Conv if blocks && is_in_blocks(graph, entry) => for_all_sizes(&site, conv_in_blocks),
         Split::Conv => for_all_sizes(&site, |site| conv(site, threads)),
         Split::ConvTranspose => for_all_sizes(&site, |site| conv_transpose(site, op, threads)),
         // Which axes become rows and which columns of a product is found in the run.
@@ -102,10 +121,10 @@ pub(crate) fn keeps_bits(graph: &Graph, op: OpId, axis: usize, rows: &Range<u64>
 /// axis, and might be if there were one thread.
 #[must_use]
 pub fn is_limited_by_threads(graph: &Graph, exactness: Exactness, bytes: u64) -> bool {
-    let Exactness::Exact { threads: 2.. } = exactness else {
+    let Exactness::Exact { threads: 2.., blocks } = exactness else {
         return false;
     };
-    let one = Exactness::Exact { threads: 1 };
+    let one = Exactness::Exact { threads: 1, blocks };
     let holds = |op: &Op| {
         let sizes = op
             .reads()
@@ -183,6 +202,18 @@ fn convolution(site: &Site<'_>, weights: &[u64], images: u64, groups: u64, (filt
     }
 }
 
+/// Whether a tile of channels has whole blocks of them, or there are too few for one.
+fn has_whole_channels(site: &Site<'_>) -> bool {
+    let is_whole = |row: u64| row.is_multiple_of(CHANNEL_BLOCK) || row == site.extent();
+    site.extent() <= CHANNEL_BLOCK || is_whole(site.rows.start) && is_whole(site.rows.end)
+}
+
+/// In blocks of channels the kernels compute each point of an image by itself, in the same order wherever it is.
+fn conv_in_blocks(site: &Site<'_>) -> Option<Comparison> {
+    let same = site.axis != 1 || has_whole_channels(site);
+    Some(Comparison { same, inner: 0 })
+}
+
 fn conv(site: &Site<'_>, threads: u32) -> Option<Comparison> {
     let weights = site.dims(1).ok()?;
     let groups = u64::try_from(site.int("group", 1)).ok()?;
@@ -199,9 +230,7 @@ fn conv(site: &Site<'_>, threads: u32) -> Option<Comparison> {
     let (tile, part) = match site.axis {
         0 => (product(site.length(), groups, (filters, pixels)), Part::Stack),
         1 => {
-            let whole_channels = |row: u64| row.is_multiple_of(CHANNEL_BLOCK) || row == site.extent();
-            let few = site.extent() <= CHANNEL_BLOCK;
-            if site.length() < 2 || !(few || whole_channels(site.rows.start) && whole_channels(site.rows.end)) {
+            if site.length() < 2 || !has_whole_channels(site) {
                 return Some(Comparison::OTHER);
             }
             if groups == 1 {

@@ -104,6 +104,18 @@ pub(super) fn blocked(op: &Op) -> Blocked {
     }
 }
 
+/// Whether an op is a convolution that works on blocks on every machine that has them.
+pub(crate) fn is_in_blocks(graph: &Graph, op: &Op) -> bool {
+    let blocked = blocked(op);
+    let reader = Reader { graph, op, blocked };
+    blocked.is_convolution()
+        && op.inputs.len() < 4
+        && BLOCKS
+            .into_iter()
+            .flatten()
+            .all(|block| reader.takes_blocks(Some(block)))
+}
+
 /// An op being read.
 struct Reader<'a> {
     graph: &'a Graph,

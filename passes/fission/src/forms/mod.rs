@@ -14,8 +14,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use typed_index_collections::TiVec;
 
-pub(crate) use facts::Facts;
 use facts::{BLOCKS, Convolution, Form, Kind, blocked};
+pub(crate) use facts::{Facts, is_in_blocks};
 
 /// An op in order: by operand, then by capture, the tensor, if an op makes it; and its first result.
 pub(crate) struct Placed {

@@ -12,7 +12,7 @@ impl Batch {
     /// within an op; none where every bit is the same. `graph` is that of the samples at the sizes of the run.
     #[must_use]
     pub fn other_bits<'g>(&self, graph: &'g Graph, members: u64, part: &Range<u64>, threads: u32) -> Option<&'g Op> {
-        let exactness = Exactness::Exact { threads };
+        let exactness = Exactness::Exact { threads, blocks: false };
         let found = self.ops.iter().find(|&&(op, axis)| {
             let first = graph.ops[op].results().next();
             let shape = first.and_then(|first| graph.tensors[first].ty.known_shape());

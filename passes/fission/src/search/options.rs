@@ -45,7 +45,10 @@ impl<'a> SearchOptions<'a> {
         Self {
             device,
             bodies: no_bodies,
-            exactness: Exactness::Exact { threads: 1 },
+            exactness: Exactness::Exact {
+                threads: 1,
+                blocks: false,
+            },
             axes: Axis::ALL.to_vec(),
             tiles: vec![2, 4, 8, 16],
             grids: false,

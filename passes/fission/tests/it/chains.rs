@@ -350,7 +350,7 @@ fn other_bits_are_refused_unless_they_are_permitted() {
         ..Tiling::default()
     };
     let apply = |tiles, exactness| apply(&net.graph(), &in_tiles(tiles), exactness);
-    let exact = |threads| Exactness::Exact { threads };
+    let exact = |threads| Exactness::Exact { threads, blocks: false };
     assert!(apply(2, exact(1)).is_ok());
     assert!(matches!(apply(2, exact(2)), Err(FissionError::OtherBits { .. })));
     assert!(matches!(apply(8, exact(1)), Err(FissionError::OtherBits { .. })));

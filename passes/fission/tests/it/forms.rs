@@ -5,7 +5,10 @@ use remat_ir::{Graph, TensorId};
 
 use crate::net::{Net, ints};
 
-const EXACT: Exactness = Exactness::Exact { threads: 1 };
+const EXACT: Exactness = Exactness::Exact {
+    threads: 1,
+    blocks: false,
+};
 
 /// Features that a residual block adds its own to; what the sum is written as decides nothing.
 struct Residual {

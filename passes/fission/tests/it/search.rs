@@ -60,7 +60,17 @@ fn what_is_not_allowed_is_not_found() {
         for fused_chain in &candidate.tiling.fused_chains {
             assert_eq!((fused_chain.axis, fused_chain.tiles), (Axis::Columns, 2));
         }
-        assert!(apply(&graph, &candidate.tiling, Exactness::Exact { threads: 1 }).is_ok());
+        assert!(
+            apply(
+                &graph,
+                &candidate.tiling,
+                Exactness::Exact {
+                    threads: 1,
+                    blocks: false
+                }
+            )
+            .is_ok()
+        );
     }
     let slowest = report.front[report.front.len() - 1].time_ppm;
     let most = (slowest - 1_000_000) / 2_000;

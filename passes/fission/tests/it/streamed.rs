@@ -380,7 +380,15 @@ fn an_op_runs_earlier_where_all_that_it_reads_is_there() {
         ..Tiling::default()
     };
     let graph = example();
-    let moved = apply(&graph, &tiling("pool", "mean"), Exactness::Exact { threads: 1 }).unwrap();
+    let moved = apply(
+        &graph,
+        &tiling("pool", "mean"),
+        Exactness::Exact {
+            threads: 1,
+            blocks: false,
+        },
+    )
+    .unwrap();
     let names: Vec<&str> = moved.ops.iter().map(|op| op.name.as_str()).collect();
     assert_eq!(names[names.len() - 4..], ["pool", "mean", "most", "sum"]);
     assert_eq!(check_fission(&graph, &moved), Ok(()));

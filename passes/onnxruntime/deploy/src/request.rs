@@ -145,6 +145,14 @@ impl DeployRequest<'_> {
             })
     }
 
+    /// Whether files may be for the layouts of the runtime.
+    pub(crate) fn lays_out(&self) -> bool {
+        self.level == OptimizationLevel::All
+            && self.order == OrderHint::Any
+            && self.profile.is_none()
+            && self.load.profile.is_none()
+    }
+
     /// Whether tiles are planned on as the runtime lays them out in blocks, if it does: where additions may become part of convolutions, which
     /// further readers of their results would keep from it, and where it is to be chosen which convolutions run in blocks.
     pub(crate) fn lays_out_tiles(&self, tiled: &Model) -> bool {
@@ -152,10 +160,7 @@ impl DeployRequest<'_> {
         match by {
             Some(by) => is_laid_out(by),
             None => {
-                self.level == OptimizationLevel::All
-                    && self.order == OrderHint::Any
-                    && self.profile.is_none()
-                    && self.load.profile.is_none()
+                self.lays_out()
                     && tiled
                         .graph()
                         .is_some_and(|graph| graph.ops.iter().any(|op| is_known_convolution(graph, op)))
@@ -186,7 +191,7 @@ impl DeployRequest<'_> {
     /// With up to how many threads tiles that keep bits were chosen to do so.
     pub(crate) fn exact_threads(&self) -> usize {
         match self.fission.unwrap_or(&EXACT).exactness {
-            Exactness::Exact { threads } => threads as usize,
+            Exactness::Exact { threads, .. } => threads as usize,
             Exactness::WholeSums | Exactness::Close => FissionRequest::EXACT_THREADS as usize,
         }
     }

@@ -57,6 +57,10 @@ impl Tilings {
                 let slack = request.solve.most_overhead().filter(|_| is_timed).unwrap_or(0) / SLACK;
                 let choice = TileChoice { slack, without_whole };
                 let fission = FissionRequest {
+                    exactness: match request.lays_out() {
+                        true => fission.exactness.in_blocks(),
+                        false => fission.exactness,
+                    },
                     two_passes: runtime_of(model).is_some_and(is_by_instance),
                     ..fission.clone()
                 };

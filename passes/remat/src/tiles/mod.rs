@@ -42,7 +42,12 @@ impl Model {
     pub fn tiled(&self, tiling: &Tiling, options: &LoadOptions) -> Result<Self, Error> {
         let whole = self.whole_graph(options)?;
         let apply = |exactness| remat_fission::apply(&whole, tiling, exactness);
-        let exact = || apply(Exactness::Exact { threads: 1 });
+        let exact = || {
+            apply(Exactness::Exact {
+                threads: 1,
+                blocks: true,
+            })
+        };
         let whole_sums = || apply(Exactness::WholeSums);
         let graph = match (tiling.close, outlook::device_of(self, options)?.cpu_kernels) {
             (true, _) => apply(Exactness::Close),

@@ -104,7 +104,7 @@ fn searched(
         return find(exactness, control);
     }
     let bits = match device.cpu_kernels {
-        true => FissionRequest::EXACT.exactness,
+        true => FissionRequest::EXACT.exactness.in_blocks(),
         false => Exactness::WholeSums,
     };
     let third = control.share_of_time(1.0 / 3.0);

@@ -29,6 +29,7 @@ impl FissionRequest {
     pub const EXACT: Self = Self {
         exactness: Exactness::Exact {
             threads: Self::EXACT_THREADS,
+            blocks: false,
         },
         tiles: Vec::new(),
         axes: Vec::new(),

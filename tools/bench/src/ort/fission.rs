@@ -57,7 +57,10 @@ fn row(path: &Path, host: &Host, args: &Args) -> anyhow::Result<Vec<String>> {
     let mut row = vec![stem(path)];
     let limit = Some(args.max_overhead * 10_000);
     let few_threads = FissionRequest {
-        exactness: Exactness::Exact { threads: FEW_THREADS },
+        exactness: Exactness::Exact {
+            threads: FEW_THREADS,
+            blocks: false,
+        },
         ..FissionRequest::EXACT
     };
     let trials = [

@@ -104,6 +104,7 @@ impl FissionArgs {
             Fission::Off => return None,
             Fission::Exact => Exactness::Exact {
                 threads: self.exact_threads,
+                blocks: false,
             },
             Fission::Close => Exactness::Close,
         };

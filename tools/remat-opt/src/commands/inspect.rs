@@ -297,13 +297,14 @@ impl Arguments for InspectArgs {
 impl InspectArgs {
     /// What tiles would give an ONNX model.
     fn outlook(&self, model: &Model, job: &Job<'_>) -> anyhow::Result<Option<TilingOutlook>> {
-        let Some(fission) = self.fission.request(true).filter(|_| model.format() == Format::Onnx) else {
+        let Some(mut fission) = self.fission.request(true).filter(|_| model.format() == Format::Onnx) else {
             return Ok(None);
         };
         if model.problem().ops.len() > MOST_OPS {
             tracing::info!("tilings of more than {MOST_OPS} ops are not estimated");
             return Ok(None);
         }
+        fission.exactness = fission.exactness.in_blocks();
         let control = SolveControl::new()
             .step_limit(ESTIMATES)
             .time_limit(TIME)

@@ -257,7 +257,11 @@ impl OptimizeArgs {
             .fission
             .request(true)
             .filter(|_| self.plan.is_none() && self.budget != BudgetSpec::None)?;
-        let is_limited = is_limited_by_threads(model.graph()?, request.exactness, peak / 2);
+        let exactness = match self.target.level {
+            OptimizationLevel::All => request.exactness.in_blocks(),
+            _ => request.exactness,
+        };
+        let is_limited = is_limited_by_threads(model.graph()?, exactness, peak / 2);
         is_limited.then(|| self.fission.exact_threads())
     }
 

@@ -82,11 +82,10 @@ fn plan(report: &Report, entries: &mut Entries) {
     );
     entries.add_all("bodies", bodies::lines(&report.bodies));
     let mut tiles = report.tiling.as_ref().map(tiles::lines).unwrap_or_default();
-    tiles.extend(
-        report
-            .exact_threads
-            .map(|threads| format!("the bits of the whole, by rule, with 1 to {threads} threads (`--exact-threads`)")),
-    );
+    tiles.extend(report.exact_threads.map(|threads| {
+        let processors = if cfg!(target_arch = "x86_64") { " on x86-64" } else { "" };
+        format!("the bits of the whole, by rule, with 1 to {threads} threads (`--exact-threads`){processors}")
+    }));
     entries.add_all("tiles", tiles);
     entries.add_all(
         "paging",
