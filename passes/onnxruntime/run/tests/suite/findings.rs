@@ -12,7 +12,7 @@ use remat_onnxruntime_lower::{Layout, LoweringOptions, lower};
 use remat_testing::onnx::{BOOL, FLOAT, INT64, NodeExt, graph, integers, model, node, numbers, tensor, tensor_type};
 use remat_testing::workspace;
 
-use crate::deploy::host;
+use crate::deploy::{deployed_within, host};
 
 /// A model in a folder of its own.
 fn written(folder: &Path, mut built: ModelProto) -> PathBuf {
@@ -24,18 +24,13 @@ fn written(folder: &Path, mut built: ModelProto) -> PathBuf {
 
 /// The model as a user gets it who sets nothing but dimensions.
 fn deployed(input: &Path, folder: &Path, dims: &[(&str, u64)]) -> Deployment {
-    deployed_within("auto", input, folder, dims)
-}
-
-/// The model as a user gets it who asks for a budget.
-fn deployed_within(budget: &str, input: &Path, folder: &Path, dims: &[(&str, u64)]) -> Deployment {
     let dims: BTreeMap<String, u64> = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
     let load = LoadOptions {
         dims,
         ..LoadOptions::default()
     };
     let solve = SolveRequest {
-        budget: budget.parse().expect("a budget"),
+        budget: "auto".parse().expect("a budget"),
         max_overhead: None,
         solver: "auto".to_owned(),
     };
@@ -241,7 +236,14 @@ fn upsampling() -> GraphProto {
 
 pub(crate) fn convolutions_in_blocks_are_recomputed_in_blocks() {
     let folder = tempfile::tempdir().expect("a folder");
-    let found = deployed_within("85%", &written(folder.path(), model(upsampling())), folder.path(), &[]);
+    let input = written(folder.path(), model(upsampling()));
+    let (output, host) = (folder.path().join("out.onnx"), host());
+    let control = SolveControl::new()
+        .step_limit(20_000)
+        .time_limit(Duration::from_secs(600));
+    // Without tiles, which take less.
+    let found =
+        deployed_within(&input, &output, "85%", Some(&host), &control).unwrap_or_else(|error| panic!("{error}"));
     if cfg!(target_arch = "x86_64") {
         let rejected: Vec<String> = found.rejected.iter().map(|one| one.reason.to_string()).collect();
         assert_eq!(found.strategy, Strategy::LaidOut, "{rejected:?}");
