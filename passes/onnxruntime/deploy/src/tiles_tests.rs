@@ -142,7 +142,7 @@ fn a_chain_without_its_bits_is_left_out_of_all_tilings() {
     // What is left takes more than the first of those that follow, and less than the second.
     let next = || {
         vec![
-            case.tiled(&[], &[fewer.clone()], 2),
+            case.tiled(&[], std::slice::from_ref(&fewer), 2),
             case.tiled(&[], &[layer(2)], 3),
             case.tiled(&[], &[layer(3)], u64::MAX),
         ]
