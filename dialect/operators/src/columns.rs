@@ -124,19 +124,15 @@ impl Blocked {
         matches!(self, Self::Sum { .. })
     }
 
-    /// Whether it is in blocks only where the channels of its operand are known; other extents need not be.
+    /// What must be known of its operands when a model is loaded, so that it is in blocks.
     #[must_use]
-    pub fn is_decided_by_channels(self) -> bool {
-        matches!(self, Self::Pool { .. })
-    }
-
-    /// Whether it is in blocks only where the shapes of its operands, or their channels, are known.
-    #[must_use]
-    pub fn is_decided_by_shape(self) -> bool {
-        matches!(
-            self,
-            Self::Sum { .. } | Self::Product | Self::Pool { .. } | Self::Resize { asymmetric: false }
-        )
+    pub fn decided_by(self) -> Option<DecidedBy> {
+        match self {
+            Self::Sum { .. } | Self::Product => Some(DecidedBy::EqualShapes),
+            Self::Pool { .. } => Some(DecidedBy::Channels),
+            Self::Resize { asymmetric: false } => Some(DecidedBy::Shape),
+            _ => None,
+        }
     }
 
     /// Whether it reads blocks and is never fused into what makes them.
@@ -147,6 +143,17 @@ impl Blocked {
             Self::Convolution { .. } | Self::Pool { global: false, .. } | Self::Resize { asymmetric: false }
         )
     }
+}
+
+/// What must be known of the operands of an operator, so that it is in blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DecidedBy {
+    /// All extents.
+    Shape,
+    /// That their shapes are equal: extents of one name are, too.
+    EqualShapes,
+    /// Channels; other extents need not be known.
+    Channels,
 }
 
 /// How results over parts of what an operator sums up are put together.

@@ -20,8 +20,8 @@ mod streamed;
 mod table;
 
 pub use columns::{
-    AttentionLayout, Blocked, Combine, Effect, Element, Formula, Half, Movement, ProductOperands, ResultType, Sharing,
-    Split, StandIn, Updates, Workspace,
+    AttentionLayout, Blocked, Combine, DecidedBy, Effect, Element, Formula, Half, Movement, ProductOperands,
+    ResultType, Sharing, Split, StandIn, Updates, Workspace,
 };
 pub use in_place::{overwritten, share_overwritten};
 pub use operator::Operator;

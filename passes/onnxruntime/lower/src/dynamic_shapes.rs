@@ -147,8 +147,9 @@ impl<'t> DynamicShapes<'t> {
             Known::Nothing
         };
         for output in node.output.iter().filter(|name| !name.is_empty()) {
-            let is_stated =
-                result == Known::Nothing && self.layout.equal.contains_key(output) && is_small(self.types, output);
+            let is_stated = result == Known::Nothing
+                && (self.layout.stated.contains(output)
+                    || self.layout.equal.contains_key(output) && is_small(self.types, output));
             let result = if is_stated { Known::Shape } else { result };
             self.known.insert(output.clone(), result);
         }

@@ -13,7 +13,7 @@
 use remat_ir::{Dim, Graph, OpKind, ValueType};
 use remat_onnx::proto::GraphProto;
 use remat_onnx::value_info;
-use remat_operators::operator;
+use remat_operators::{DecidedBy, operator};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::names::Names;
@@ -29,7 +29,9 @@ const CHANNELS: usize = 1;
 pub struct Layout {
     /// The first results of nodes that are converted.
     pub converted: FxHashSet<String>,
-    /// Values whose equal shapes decide over a conversion, each with the number of those that it is equal to.
+    /// Values whose shapes decide over a conversion.
+    pub stated: FxHashSet<String>,
+    /// Values whose equal shapes do, each with the number of those that it is equal to.
     pub equal: FxHashMap<String, usize>,
     /// Values whose channels do.
     pub channels: FxHashSet<String>,
@@ -57,6 +59,7 @@ impl Layout {
                 let (clone, original) = (&rewritten.tensors[clone].name, &rewritten.tensors[original].name);
                 for (names, own) in [
                     (&self.converted, &mut own.converted),
+                    (&self.stated, &mut own.stated),
                     (&self.channels, &mut own.channels),
                     (&self.in_blocks, &mut own.in_blocks),
                     (&self.blocked, &mut own.blocked),
@@ -103,11 +106,28 @@ impl Layout {
 
     /// Whether something of the shape of a value decides over a conversion.
     pub(crate) fn states(&self, name: &str) -> bool {
-        self.equal.contains_key(name) || self.channels.contains(name)
+        self.stated.contains(name) || self.equal.contains_key(name) || self.channels.contains(name)
     }
 
-    /// Notes that what a node reads has one shape, which decides over its conversion.
-    pub(crate) fn are_equal(&mut self, values: &[String]) {
+    /// Notes what must be known of the values that a node reads.
+    pub(crate) fn state(&mut self, by: DecidedBy, values: Vec<String>) {
+        match by {
+            DecidedBy::Shape => self.stated.extend(values),
+            DecidedBy::EqualShapes => self.are_equal(&values),
+            DecidedBy::Channels => self.channels.extend(values),
+        }
+    }
+
+    /// Notes that values are equal to one that is stated, and so stated, too.
+    pub(crate) fn state_all_that_are_equal(&mut self) {
+        let stated = self.stated.iter().filter_map(|name| self.equal.get(name));
+        let stated: FxHashSet<usize> = stated.copied().collect();
+        let equal = self.equal.iter().filter(|(_, number)| stated.contains(number));
+        self.stated.extend(equal.map(|(name, _)| name.clone()));
+    }
+
+    /// Notes that values have one shape.
+    fn are_equal(&mut self, values: &[String]) {
         let known: Vec<usize> = values
             .iter()
             .filter_map(|value| self.equal.get(value).copied())
@@ -130,7 +150,12 @@ impl Layout {
     ) {
         graph.value_info.retain(|value| !self.states(&value.name));
         let outputs: FxHashSet<String> = graph.output.iter().map(|output| output.name.clone()).collect();
-        let mut wanted: Vec<&String> = self.equal.keys().chain(&self.channels).collect();
+        let mut wanted: Vec<&String> = self
+            .stated
+            .iter()
+            .chain(self.equal.keys())
+            .chain(&self.channels)
+            .collect();
         wanted.retain(|name| !outputs.contains(*name));
         wanted.sort_unstable();
         wanted.dedup();
@@ -138,6 +163,7 @@ impl Layout {
         for name in wanted {
             let Some(ty) = types.get(name) else { continue };
             let ty = match self.equal.get(name) {
+                _ if self.stated.contains(name) => ty.clone(),
                 Some(_) if small(name) => ty.clone(),
                 Some(&number) => with_extents(ty.clone(), |axis| {
                     let fresh = || names.fresh(&format!("remat_extent_{number}_{axis}"));

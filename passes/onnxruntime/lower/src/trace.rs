@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use remat_ir::{Graph, Op, OpId, StorageClass, TensorId};
 use remat_onnx::proto::ModelProto;
 use remat_onnx::{OnnxError, OnnxModel};
-use remat_operators::{BLOCKED_DOMAIN, Blocked, operator};
+use remat_operators::{BLOCKED_DOMAIN, Blocked, DecidedBy, operator};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::layout::{CONVERTED, Layout};
@@ -90,26 +90,26 @@ impl LayoutMapping {
                 let Some(undecided) = self.undecided.remove(op_type) else {
                     continue;
                 };
-                match undecided.by_channels {
-                    true => self.layout.channels.extend(undecided.values.into_iter().flatten()),
-                    false => undecided.values.iter().for_each(|values| self.layout.are_equal(values)),
-                }
+                undecided
+                    .into_iter()
+                    .for_each(|(by, values)| self.layout.state(by, values));
             }
+            self.layout.state_all_that_are_equal();
         }
-        let (equal, channels) = (self.layout.equal.len(), self.layout.channels.len());
-        tracing::debug!(equal, channels, "shapes are stated for the layout");
+        let Layout {
+            stated,
+            equal,
+            channels,
+            ..
+        } = &self.layout;
+        let (stated, equal, channels) = (stated.len(), equal.len(), channels.len());
+        tracing::debug!(stated, equal, channels, "shapes are stated for the layout");
         Ok(())
     }
 }
 
-/// Values whose shapes may decide over the conversion of nodes of one operator.
-#[derive(Debug, Default)]
-struct Undecided {
-    /// By node, those that it reads.
-    values: Vec<Vec<String>>,
-    /// Whether their channels are enough.
-    by_channels: bool,
-}
+/// What may decide over the conversion of nodes of one operator: by node, what must be known of the values that it reads.
+type Undecided = Vec<(DecidedBy, Vec<String>)>;
 
 /// What becomes of an op where images are laid out in blocks.
 fn blocked(op: &Op) -> Blocked {
@@ -123,7 +123,7 @@ fn counts(graph: &Graph, zeros: &[&str]) -> Counts {
         let is_shape = op
             .reads()
             .any(|tensor| zeros.contains(&graph.tensors[tensor].name.as_str()));
-        if blocked(op).is_decided_by_shape() && !is_shape {
+        if blocked(op).decided_by().is_some() && !is_shape {
             *counts.entry((op.domain.clone(), op.op_type.clone())).or_default() += 1;
         }
     }
@@ -154,13 +154,12 @@ fn layout(nodes: &Graph, trace: &Trace<'_>) -> (Layout, BTreeMap<&'static str, U
             continue;
         }
         layout.converted.insert(first.to_owned());
-        if blocked(node).is_decided_by_shape() {
+        if let Some(by) = blocked(node).decided_by() {
             let operands = node.inputs.iter().flatten().map(|&operand| &nodes.tensors[operand]);
             let made = operands.filter(|operand| nodes.storages[operand.storage].class != StorageClass::Constant);
             let row = operator(&node.domain, &node.op_type);
-            let entry = undecided.entry(row.name).or_default();
-            entry.values.push(made.map(|operand| operand.name.clone()).collect());
-            entry.by_channels = row.blocked.is_decided_by_channels();
+            let values = made.map(|operand| operand.name.clone()).collect();
+            undecided.entry(row.name).or_default().push((by, values));
         }
     }
     (layout, undecided)

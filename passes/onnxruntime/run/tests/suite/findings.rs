@@ -208,11 +208,11 @@ pub(crate) fn images_that_the_runtime_lays_out_in_blocks_keep_their_bits() {
 
 /// A stage of a decoder of images: what an upsampling convolution makes is normalized, which takes it without blocks, and goes around that
 /// through a second convolution in blocks.
-fn upsampling() -> GraphProto {
+fn upsampling(mode: &str) -> GraphProto {
     let nodes = vec![
         node("Conv", &["x", "w"], &["h"]).ints("pads", &[1; 4]),
         node("Resize", &["h", "", "", "sizes"], &["u"])
-            .text("mode", "nearest")
+            .text("mode", mode)
             .text("coordinate_transformation_mode", "asymmetric")
             .text("nearest_mode", "floor"),
         node("Conv", &["u", "w"], &["c"]).ints("pads", &[1; 4]),
@@ -235,8 +235,15 @@ fn upsampling() -> GraphProto {
 }
 
 pub(crate) fn convolutions_in_blocks_are_recomputed_in_blocks() {
+    // What is interpolated in blocks is rounded otherwise.
+    for mode in ["nearest", "linear"] {
+        recomputed_in_blocks(mode);
+    }
+}
+
+fn recomputed_in_blocks(mode: &str) {
     let folder = tempfile::tempdir().expect("a folder");
-    let input = written(folder.path(), model(upsampling()));
+    let input = written(folder.path(), model(upsampling(mode)));
     let (output, host) = (folder.path().join("out.onnx"), host());
     let control = SolveControl::new()
         .step_limit(20_000)
@@ -246,7 +253,7 @@ pub(crate) fn convolutions_in_blocks_are_recomputed_in_blocks() {
         deployed_within(&input, &output, "85%", Some(&host), &control).unwrap_or_else(|error| panic!("{error}"));
     if cfg!(target_arch = "x86_64") {
         let rejected: Vec<String> = found.rejected.iter().map(|one| one.reason.to_string()).collect();
-        assert_eq!(found.strategy, Strategy::LaidOut, "{rejected:?}");
+        assert_eq!(found.strategy, Strategy::LaidOut, "{mode}: {rejected:?}");
         assert!(found.solution.plan.recomputes() > 0, "nothing is recomputed");
     }
     let planned = found.solution.replay.peak;
