@@ -177,6 +177,7 @@ pub use entry::{
     remat_arena_weights_begin,
 };
 pub use lines::PlanFileError;
+#[cfg(target_os = "linux")]
 pub use memory::trim_heap;
 #[cfg(target_os = "linux")]
 pub use paging::{Moved, SecondMemory};

@@ -4,7 +4,6 @@ use std::fs;
 use std::hint::black_box;
 use std::time::Instant;
 
-use remat_onnxruntime_arena::trim_heap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +36,8 @@ pub(crate) struct ResidentMeter {
 impl ResidentMeter {
     /// Starts at what is resident now, and in use.
     pub(crate) fn start() -> Option<Self> {
-        trim_heap();
+        #[cfg(target_os = "linux")]
+        remat_onnxruntime_arena::trim_heap();
         reset()?;
         Some(Self {
             before: status("VmHWM:")?,
