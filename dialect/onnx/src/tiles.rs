@@ -180,9 +180,12 @@ impl<'a> Tiles<'a> {
         (is_plain && starts.len() == ends.len() && starts.len() == axes.len()).then_some(Bounds { starts, ends, axes })
     }
 
-    /// The node of a `Slice`, a `Concat`, or a `Sum`, `Max` or `Min` of parts that fission made, without its metadata.
+    /// The node of a `Slice`, a `Concat`, a `MaxPool` of single elements, or a `Sum`, `Max` or `Min` of parts that fission made, without its metadata.
     pub(crate) fn made(&self, op: &Op) -> Result<NodeProto, OnnxError> {
-        let is_known = matches!(op.op_type.as_str(), "Slice" | "Concat" | "Sum" | "Max" | "Min");
+        let is_known = matches!(
+            op.op_type.as_str(),
+            "Slice" | "Concat" | "MaxPool" | "Sum" | "Max" | "Min"
+        );
         if !op.domain.is_empty() || !is_known {
             return Err(OnnxError::foreign(&op.name, "it names no node of the model"));
         }

@@ -1,4 +1,4 @@
-//! The ops that fission adds: `Slice` and `Concat`, sums put together, normalizations in two passes.
+//! The ops that fission adds: `Slice`, `Concat` and pools of single elements, sums put together, normalizations in two passes.
 
 use remat_ir::{Attribute, Effects, Op, OpId, Part, Spare, TensorId};
 use remat_verify::Code;
@@ -30,6 +30,7 @@ impl Checker<'_> {
                 return self.sliced_numbers(id, op, result, part);
             }
             "Slice" if is_plain && op.attributes.is_empty() => self.sliced(id, op),
+            "MaxPool" if is_plain && is_copy(op) => self.copied(id, op),
             "Concat" if is_plain && op.attributes.keys().all(|name| name == "axis") => self.joined(id, op),
             _ => {
                 self.add(Code::F001, id, || {
@@ -180,6 +181,21 @@ impl Checker<'_> {
         Some(())
     }
 
+    /// What a pool of single elements reads.
+    fn copied(&mut self, id: OpId, op: &Op) -> Option<(TensorId, Vec<Rows>)> {
+        let (of, rows, spare) = self.part(id, op, op.inputs.first().copied().flatten())?;
+        if spare.is_some() {
+            self.add(Code::F010, id, || format!("`{}` copies spare rows", op.name));
+            return None;
+        }
+        let kernel = op.attributes.get("kernel_shape").and_then(Attribute::as_ints);
+        if kernel.map(<[i64]>::len) != rows.len().checked_sub(2) {
+            self.add(Code::F006, id, || format!("`{}` pools another number of axes", op.name));
+            return None;
+        }
+        Some((of, rows))
+    }
+
     fn joined(&mut self, id: OpId, op: &Op) -> Option<(TensorId, Vec<Rows>)> {
         let axis = op.attributes.get("axis").and_then(Attribute::as_int);
         let axis = axis.and_then(|axis| usize::try_from(axis).ok());
@@ -225,6 +241,14 @@ impl Checker<'_> {
         }
         joined
     }
+}
+
+/// Whether a pool takes the greatest of one element each, and nothing around them.
+fn is_copy(op: &Op) -> bool {
+    let kernel = op.attributes.get("kernel_shape").and_then(Attribute::as_ints);
+    op.attributes.len() == 1
+        && op.inputs.len() == 1
+        && kernel.is_some_and(|kernel| kernel.iter().all(|&extent| extent == 1))
 }
 
 /// A bound of a slice of so many rows, from the first.

@@ -26,7 +26,7 @@ use remat_plan::{FusedChain, Tiling};
 /// than `exactness` permits.
 pub fn apply(graph: &Graph, tiling: &Tiling, exactness: Exactness) -> Result<Graph, FissionError> {
     let repeated = prepare(graph, tiling)?;
-    let layout = Layout::of(&repeated)?;
+    let layout = Layout::of(&repeated, exactness)?;
     let spans = resolve(&repeated, &tiling.fused_chains)?;
     let courses = spans.into_iter().map(|span| course(&layout, span, exactness));
     let courses = courses.collect::<Result<Vec<Course>, FissionError>>()?;
@@ -112,7 +112,7 @@ fn write_with(
     if inner.is_empty() {
         return Ok((graph, origin));
     }
-    let layout = Layout::of_tiles(&graph)?;
+    let layout = layout.of_tiles(&graph)?;
     let courses = inner
         .into_iter()
         .map(|(span, exactness)| course(&layout, span, exactness));
@@ -129,7 +129,7 @@ fn write_tiles(
     courses: &[&Course],
     inner: &mut Vec<(Span, Exactness)>,
 ) -> Result<(Graph, TiVec<OpId, OpId>), FissionError> {
-    let mut writer = Writer::new(Transfer::new(layout.graph)?, names(layout.graph));
+    let mut writer = Writer::new(Transfer::new(layout.graph)?, names(layout.graph), layout.blocks());
     let mut courses = courses.iter().peekable();
     let mut next = 0;
     while next < layout.graph.ops.len() {

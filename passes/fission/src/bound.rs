@@ -43,7 +43,7 @@ pub fn bound(graph: &Graph, exactness: Exactness) -> Option<Bound> {
         Exactness::Exact { .. } | Exactness::WholeSums => None,
     };
     let graph = streamed.as_ref().unwrap_or(graph);
-    let layout = Layout::of(graph).ok()?;
+    let layout = Layout::of(graph, exactness).ok()?;
     let sizes = Sizes { graph };
     // By op: bytes that are there while, or before, it runs whole.
     let mut whole: TiVec<OpId, u64> = TiVec::with_capacity(graph.ops.len());

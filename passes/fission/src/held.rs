@@ -6,15 +6,17 @@ use remat_ir::{OpSpec, Part, Placement, ResultSpec, StorageClass, TensorId, Valu
 use remat_operators::Combine;
 
 use crate::FissionError;
+use crate::layout::Layout;
 use crate::names::Names;
 use crate::pieces::{Piece, Pieces, Writer};
 use crate::sums::Summed;
 use crate::transfer::Transfer;
 
-/// How a tensor of the old graph is held. What is written for its readers depends on nothing else.
+/// How a tensor of the old graph is held. What is written for its readers depends on nothing else. `true`: it is outside of blocks of channels, whatever
+/// it is part of is in.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Held {
-    Whole(StorageClass),
+    Whole(StorageClass, bool),
     /// Pieces along an axis, in the order in which they were made.
     Pieces(usize, Vec<HeldPiece>),
     /// Sums over tiles, and of how many elements each is.
@@ -27,12 +29,13 @@ pub(crate) struct HeldPiece {
     rows: Range<u64>,
     bounds: Vec<Range<u64>>,
     class: StorageClass,
+    is_outside: bool,
 }
 
 impl<'g> Writer<'g> {
     /// A writer without names, for which nothing is there yet.
-    pub(crate) fn of_stretch(graph: &'g remat_ir::Graph) -> Self {
-        Self::new(Transfer::empty(graph), Names::none())
+    pub(crate) fn of_stretch(layout: &Layout<'g>) -> Self {
+        Self::new(Transfer::empty(layout.graph), Names::none(), layout.blocks())
     }
 
     /// Makes a tensor of the old graph available as `held` says: with an op for each tensor of the new graph. Those that the caller or the session
@@ -40,8 +43,8 @@ impl<'g> Writer<'g> {
     pub(crate) fn give(&mut self, tensor: TensorId, held: &Held) -> Result<(), FissionError> {
         let ty = self.transfer.graph.tensors[tensor].ty.clone();
         match held {
-            Held::Whole(class) => {
-                let whole = self.given(ty, *class)?;
+            Held::Whole(class, is_outside) => {
+                let whole = self.given(ty, *class, *is_outside)?;
                 self.transfer.name_whole(tensor, whole);
             }
             Held::Pieces(axis, list) => {
@@ -49,8 +52,9 @@ impl<'g> Writer<'g> {
                     axis: *axis,
                     list: Vec::with_capacity(list.len()),
                 };
-                for HeldPiece { rows, bounds, class } in list {
-                    let piece = self.given(self.part_type(tensor, bounds), *class)?;
+                for piece in list {
+                    let HeldPiece { rows, bounds, .. } = piece;
+                    let piece = self.given(self.part_type(tensor, bounds), piece.class, piece.is_outside)?;
                     self.boxes.insert(piece, bounds.clone());
                     pieces.list.push(Piece {
                         rows: rows.clone(),
@@ -62,7 +66,7 @@ impl<'g> Writer<'g> {
             Held::Sums(combine, counts, over) => {
                 let parts = counts
                     .iter()
-                    .map(|_| self.given(ty.clone(), StorageClass::Intermediate));
+                    .map(|_| self.given(ty.clone(), StorageClass::Intermediate, false));
                 let summed = Summed {
                     combine: *combine,
                     parts: parts.collect::<Result<_, FissionError>>()?,
@@ -75,7 +79,7 @@ impl<'g> Writer<'g> {
         Ok(())
     }
 
-    fn given(&mut self, ty: ValueType, class: StorageClass) -> Result<TensorId, FissionError> {
+    fn given(&mut self, ty: ValueType, class: StorageClass, is_outside: bool) -> Result<TensorId, FissionError> {
         let placement = match class {
             StorageClass::Intermediate => Placement::New,
             StorageClass::Constant => Placement::Constant,
@@ -88,13 +92,18 @@ impl<'g> Writer<'g> {
             placement,
         })];
         let made = self.transfer.add(self.at, spec)?.into_iter().flatten().next();
-        made.ok_or_else(|| FissionError::RunsOnce(String::new()))
+        let made = made.ok_or_else(|| FissionError::RunsOnce(String::new()))?;
+        if is_outside {
+            self.blocks.leave(made);
+        }
+        Ok(made)
     }
 
     /// How a tensor of the old graph is held now, and the tensors of the new graph that hold it, in order.
     pub(crate) fn held(&self, tensor: TensorId) -> Option<(Held, Vec<TensorId>)> {
         if let Some(whole) = self.transfer.whole[tensor] {
-            return Some((Held::Whole(self.transfer.class(whole)), vec![whole]));
+            let held = Held::Whole(self.transfer.class(whole), self.blocks.is_outside(whole));
+            return Some((held, vec![whole]));
         }
         if let Some(summed) = self.sums.get(&tensor) {
             let held = Held::Sums(summed.combine, summed.counts.clone(), summed.over.clone());
@@ -105,6 +114,7 @@ impl<'g> Writer<'g> {
             rows: piece.rows.clone(),
             bounds: self.boxes.get(&piece.tensor).cloned().unwrap_or_default(),
             class: self.transfer.class(piece.tensor),
+            is_outside: self.blocks.is_outside(piece.tensor),
         };
         let held = Held::Pieces(pieces.axis, pieces.list.iter().map(held).collect());
         Some((held, pieces.list.iter().map(|piece| piece.tensor).collect()))

@@ -3,10 +3,12 @@
 use std::rc::Rc;
 
 use remat_ir::{Graph, OpId, OpKind, StorageClass, TensorId};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use typed_index_collections::TiVec;
 
-use crate::FissionError;
+use crate::blocks::Blocks;
+use crate::{Exactness, FissionError};
 
 /// A graph with tables.
 pub(crate) struct Layout<'g> {
@@ -21,22 +23,24 @@ pub(crate) struct Tables {
     is_output: TiVec<TensorId, bool>,
     /// By op: whether everything that it reads and makes belongs to the caller or the session.
     is_outside: TiVec<OpId, bool>,
+    /// Ops whose operands must be in blocks of channels, so that every bit stays.
+    needs_blocks: Rc<FxHashSet<OpId>>,
 }
 
 impl Tables {
     /// # Errors
     /// [`FissionError`] if the graph has a plan or tiles already.
-    pub(crate) fn of(graph: &Graph) -> Result<Self, FissionError> {
+    pub(crate) fn of(graph: &Graph, exactness: Exactness) -> Result<Self, FissionError> {
         let is_whole = |part: &remat_ir::Part| part.ranges.iter().all(|range| range.start == 0) && part.spare.is_none();
         let is_tile = |op: &&remat_ir::Op| op.parts.iter().flatten().any(|part| !is_whole(part));
         if let Some(op) = graph.ops.iter().find(is_tile) {
             return Err(FissionError::AlreadyTiled(op.name.clone()));
         }
-        Self::of_tiles(graph)
+        Self::of_tiles(graph, exactness.has_blocks())
     }
 
     /// Those of a graph that may have tiles.
-    fn of_tiles(graph: &Graph) -> Result<Self, FissionError> {
+    fn of_tiles(graph: &Graph, has_blocks: bool) -> Result<Self, FissionError> {
         if let Some(op) = graph.ops.iter().find(|op| op.kind != OpKind::Compute) {
             return Err(FissionError::Planned(op.name.clone()));
         }
@@ -51,6 +55,10 @@ impl Tables {
             readers: graph.users(),
             is_output,
             is_outside: graph.ops.iter().map(outside).collect(),
+            needs_blocks: Rc::new(match has_blocks {
+                true => Blocks::needed_by(graph),
+                false => FxHashSet::default(),
+            }),
         })
     }
 
@@ -62,21 +70,27 @@ impl Tables {
 impl<'g> Layout<'g> {
     /// # Errors
     /// Those of [`Tables::of`].
-    pub(crate) fn of(graph: &'g Graph) -> Result<Self, FissionError> {
-        Ok(Self::with(graph, Rc::new(Tables::of(graph)?)))
+    pub(crate) fn of(graph: &'g Graph, exactness: Exactness) -> Result<Self, FissionError> {
+        Ok(Self::with(graph, Rc::new(Tables::of(graph, exactness)?)))
     }
 
-    /// Of a graph whose tiles run in tiles themselves.
+    /// Of a graph that was written of this one, and whose tiles run in tiles themselves.
     ///
     /// # Errors
     /// [`FissionError`] if the graph has a plan already.
-    pub(crate) fn of_tiles(graph: &'g Graph) -> Result<Self, FissionError> {
-        Ok(Self::with(graph, Rc::new(Tables::of_tiles(graph)?)))
+    pub(crate) fn of_tiles<'t>(&self, graph: &'t Graph) -> Result<Layout<'t>, FissionError> {
+        let has_blocks = !self.tables.needs_blocks.is_empty();
+        Ok(Layout::with(graph, Rc::new(Tables::of_tiles(graph, has_blocks)?)))
     }
 
     /// The same with tables of this graph.
     pub(crate) fn with(graph: &'g Graph, tables: Rc<Tables>) -> Self {
         Self { graph, tables }
+    }
+
+    /// What a writer knows before it writes anything.
+    pub(crate) fn blocks(&self) -> Blocks {
+        Blocks::new(&self.tables.needs_blocks)
     }
 
     pub(crate) fn is_outside(&self, op: OpId) -> bool {

@@ -23,12 +23,14 @@
 //! and the condition in `exact`, `pieces` writes what they say.
 
 mod apply;
+mod blocks;
 mod bound;
 mod course;
 mod error;
 mod exact;
 mod forms;
 mod held;
+mod in_blocks;
 mod layout;
 mod members;
 mod moved;

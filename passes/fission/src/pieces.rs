@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
 use crate::FissionError;
+use crate::blocks::Blocks;
 use crate::course::Run;
 use crate::names::Names;
 use crate::rules::{Integers, Need};
@@ -44,13 +45,14 @@ pub(crate) struct Writer<'g> {
     pub(crate) sums: FxHashMap<TensorId, Summed>,
     /// The op of the old graph that is written.
     pub(crate) at: OpId,
+    pub(crate) blocks: Blocks,
 }
 
 /// The share of a piece, in tenths, from which on a slice of it is not worth its copy.
 const TOO_LARGE_TENTHS: u64 = 7;
 
 impl<'g> Writer<'g> {
-    pub(crate) fn new(transfer: Transfer<'g>, names: Names) -> Self {
+    pub(crate) fn new(transfer: Transfer<'g>, names: Names, blocks: Blocks) -> Self {
         let graph = transfer.graph;
         Self {
             names,
@@ -60,6 +62,7 @@ impl<'g> Writer<'g> {
             constants: FxHashMap::default(),
             sums: FxHashMap::default(),
             at: OpId::new(0),
+            blocks,
             transfer,
         }
     }
@@ -67,12 +70,21 @@ impl<'g> Writer<'g> {
     /// An op that is not cut.
     pub(crate) fn copy(&mut self, op: OpId) -> Result<(), FissionError> {
         self.at = op;
-        self.slices.clear();
-        let graph = self.transfer.graph;
-        for tensor in graph.ops[op].reads() {
+        self.begin_tile();
+        let entry = &self.transfer.graph.ops[op];
+        for tensor in entry.reads() {
             self.whole(tensor)?;
         }
-        self.transfer.copy(op)
+        let operands = self.transfer.operands(entry);
+        let operands = self.in_blocks(op, operands)?;
+        self.transfer.copy_of(op, operands.clone())?;
+        let results: Vec<_> = entry
+            .outputs
+            .iter()
+            .map(|result| self.transfer.whole[(*result)?])
+            .collect();
+        self.follow_blocks(op, &operands, &results);
+        Ok(())
     }
 
     /// How many ops are written.
@@ -83,6 +95,7 @@ impl<'g> Writer<'g> {
     /// From here on slices are made anew, so that none lives on from an earlier tile.
     pub(crate) fn begin_tile(&mut self) {
         self.slices.clear();
+        self.blocks.begin_tile();
     }
 
     /// A part of an op, and the rows that it hands on.
@@ -94,6 +107,7 @@ impl<'g> Writer<'g> {
             Some(inputs) => inputs,
             None => self.operands(run)?,
         };
+        let inputs = self.in_blocks(run.op, inputs)?;
         let (before, after) = run.cut.spare;
         let has_spare = before + after > 0;
         let mut results = Vec::with_capacity(op.outputs.len());
@@ -126,7 +140,7 @@ impl<'g> Writer<'g> {
             parts.push(Some(part));
         }
         let name = self.names.op(format_args!("{}_tile{tile}", op.name));
-        let mut spec = self.transfer.spec(run.op, name, inputs);
+        let mut spec = self.transfer.spec(run.op, name, inputs.clone());
         let changed = run
             .cut
             .attributes
@@ -136,6 +150,7 @@ impl<'g> Writer<'g> {
         spec.results = results;
         spec.parts = parts;
         let made = self.transfer.add(run.op, spec)?;
+        self.follow_blocks(run.op, &inputs, &made);
         for (&output, made) in op.outputs.iter().zip(made) {
             let (Some(output), Some(mut tensor)) = (output, made) else {
                 continue;
@@ -258,6 +273,12 @@ impl<'g> Writer<'g> {
     /// Dimensions of a tensor of the old graph; empty where they are not known, which nobody asks who cuts.
     fn dims(&self, tensor: TensorId) -> Vec<u64> {
         self.transfer.graph.tensors[tensor].ty.known_shape().unwrap_or_default()
+    }
+
+    /// The box of `tensor` that a tensor of the new graph holds.
+    pub(crate) fn ranges(&self, tensor: TensorId, held: TensorId) -> Vec<Range<u64>> {
+        let held = self.boxes.get(&held).cloned();
+        held.unwrap_or_else(|| self.dims(tensor).into_iter().map(|dim| 0..dim).collect())
     }
 
     /// The box of rows of one axis.
@@ -402,11 +423,7 @@ impl<'g> Writer<'g> {
         if let Some(&known) = self.slices.get(&key) {
             return Ok(known);
         }
-        let mut ranges = match self.boxes.get(&source) {
-            Some(held) if held[axis] == *rows => return Ok(source),
-            Some(held) => held.clone(),
-            None => self.dims(tensor).into_iter().map(|dim| 0..dim).collect(),
-        };
+        let mut ranges = self.ranges(tensor, source);
         if ranges[axis] == *rows {
             return Ok(source);
         }
@@ -451,7 +468,9 @@ impl<'g> Writer<'g> {
         spec.inputs = inputs;
         let (of, rows) = (self.transfer.tensor_of(tensor), &ranges[axis]);
         let name = self.names.tensor(format_args!("{of}_rows{}_{}", rows.start, rows.end));
-        self.finish_move(spec, tensor, name, placement, ranges)
+        let slice = self.finish_move(spec, tensor, name, placement, ranges)?;
+        self.blocks.leave(slice);
+        Ok(slice)
     }
 
     /// Boxes of `tensor` one after the other along an axis.
@@ -462,11 +481,7 @@ impl<'g> Writer<'g> {
         axis: usize,
         name: Option<String>,
     ) -> Result<TensorId, FissionError> {
-        let held = |part: &TensorId| {
-            let held = self.boxes.get(part).cloned();
-            held.unwrap_or_else(|| self.dims(tensor).into_iter().map(|dim| 0..dim).collect())
-        };
-        let boxes: Vec<Vec<Range<u64>>> = parts.iter().map(held).collect();
+        let boxes: Vec<Vec<Range<u64>>> = parts.iter().map(|&part| self.ranges(tensor, part)).collect();
         let (Some(first), Some(last)) = (boxes.first(), boxes.last()) else {
             let op = &self.transfer.graph.ops[self.at];
             return Err(FissionError::RunsOnce(op.name.clone()));
@@ -480,14 +495,18 @@ impl<'g> Writer<'g> {
         };
         let name = name.unwrap_or_else(joined);
         let inputs = parts.iter().map(|&part| Some(part)).collect();
-        let axis = i64::try_from(axis).unwrap_or(i64::MAX);
+        let number = i64::try_from(axis).unwrap_or(i64::MAX);
         let mut spec = OpSpec::new(String::new(), "Concat");
-        spec.attributes.insert("axis".to_owned(), Attribute::Int(axis));
+        spec.attributes.insert("axis".to_owned(), Attribute::Int(number));
         spec.inputs = inputs;
-        self.finish_move(spec, tensor, name, Placement::New, ranges)
+        let joined = self.finish_move(spec, tensor, name, Placement::New, ranges)?;
+        if axis != 1 || parts.iter().any(|&part| self.blocks.is_outside(part)) {
+            self.blocks.leave(joined);
+        }
+        Ok(joined)
     }
 
-    fn finish_move(
+    pub(crate) fn finish_move(
         &mut self,
         mut spec: OpSpec,
         tensor: TensorId,

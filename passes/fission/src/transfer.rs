@@ -166,10 +166,20 @@ impl<'g> Transfer<'g> {
         }
     }
 
+    /// The tensors of the new graph that hold the operands of an op whole.
+    pub(crate) fn operands(&self, op: &Op) -> Vec<Option<TensorId>> {
+        op.inputs.iter().map(|input| self.whole[(*input)?]).collect()
+    }
+
     /// Op `id` as it is.
     pub(crate) fn copy(&mut self, id: OpId) -> Result<(), FissionError> {
+        self.copy_of(id, self.operands(&self.graph.ops[id]))
+    }
+
+    /// Op `id` as it is, of these operands.
+    pub(crate) fn copy_of(&mut self, id: OpId, inputs: Vec<Option<TensorId>>) -> Result<(), FissionError> {
         let op = &self.graph.ops[id];
-        let results = self.write(id, op.name.clone(), str::to_owned, None)?;
+        let results = self.write(id, (op.name.clone(), inputs), str::to_owned, None)?;
         for (&old, new) in op.outputs.iter().zip(results) {
             if let (Some(old), Some(new)) = (old, new) {
                 self.whole[old] = Some(new);
@@ -204,7 +214,8 @@ impl<'g> Transfer<'g> {
             .collect::<Result<Vec<_>, NotSplit>>()?;
         let name = names.op(format_args!("{}_again", op.name));
         let again = |name: &str| names.tensor(format_args!("{name}_again"));
-        let results = self.write(id, name, again, Some(parts))?;
+        let inputs = self.operands(op);
+        let results = self.write(id, (name, inputs), again, Some(parts))?;
         for (&old, new) in op.outputs.iter().zip(results) {
             if let (Some(old), Some(new)) = (old, new) {
                 self.whole[old] = Some(new);
@@ -216,7 +227,7 @@ impl<'g> Transfer<'g> {
     fn write(
         &mut self,
         id: OpId,
-        name: String,
+        (name, inputs): (String, Vec<Option<TensorId>>),
         mut rename: impl FnMut(&str) -> String,
         parts: Option<Vec<Option<Part>>>,
     ) -> Result<Vec<Option<TensorId>>, FissionError> {
@@ -224,7 +235,6 @@ impl<'g> Transfer<'g> {
         if op.kind != OpKind::Compute {
             return Err(FissionError::Planned(op.name.clone()));
         }
-        let inputs: Vec<Option<TensorId>> = op.inputs.iter().map(|input| self.whole[(*input)?]).collect();
         let result = |&output: &Option<TensorId>| {
             let output = output?;
             let tensor = &self.graph.tensors[output];

@@ -67,6 +67,11 @@ impl Exactness {
     pub fn is_exact(self) -> bool {
         matches!(self, Self::Exact { .. })
     }
+
+    /// Whether every bit stays, and convolutions of known weights run in blocks of channels.
+    pub(crate) fn has_blocks(self) -> bool {
+        matches!(self, Self::Exact { blocks: true, .. })
+    }
 }
 
 /// Channels in a block of ONNX Runtime's blocked layout, the least of all machines.

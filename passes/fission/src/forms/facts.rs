@@ -94,7 +94,7 @@ impl Facts {
 }
 
 /// What becomes of an op where images are laid out in blocks; ops that are in blocks already stay what they are.
-pub(super) fn blocked(op: &Op) -> Blocked {
+pub(crate) fn blocked(op: &Op) -> Blocked {
     let row = operator(&op.domain, &op.op_type);
     let is_in_blocks = row.domain == BLOCKED_DOMAIN;
     match row.blocked {

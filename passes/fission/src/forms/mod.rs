@@ -8,14 +8,16 @@
 
 mod facts;
 
+use std::rc::Rc;
+
 use remat_ir::{Graph, Op, OpId, TensorId};
 use remat_operators::Blocked;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use typed_index_collections::TiVec;
 
-use facts::{BLOCKS, Convolution, Form, Kind, blocked};
-pub(crate) use facts::{Facts, is_in_blocks};
+use facts::{BLOCKS, Convolution, Form, Kind};
+pub(crate) use facts::{Facts, blocked, is_in_blocks};
 
 /// An op in order: by operand, then by capture, the tensor, if an op makes it; and its first result.
 pub(crate) struct Placed {
@@ -46,7 +48,8 @@ impl<'g> Forms<'g> {
                     .collect(),
             };
             let placed = forms.placed(graph);
-            forms.by_block = all_forms(&placed, graph.tensors.len(), &graph.outputs).collect();
+            let walks = walks(&placed, graph.tensors.len(), &graph.outputs);
+            forms.by_block = walks.map(Walk::forms).collect();
             forms
         })
     }
@@ -59,12 +62,27 @@ impl<'g> Forms<'g> {
 
     /// The same by the ops of a tiled graph in order, the number of its tensors, and its outputs.
     pub(crate) fn first_differing(&self, placed: &[Placed], tensors: usize, outputs: &[TensorId]) -> Option<usize> {
-        let pairs = self.by_block.iter().zip(all_forms(placed, tensors, outputs));
-        let differs = |(whole, own): (&Vec<Form>, Vec<Form>)| {
-            let mut pairs = placed.iter().zip(own);
+        let pairs = self.by_block.iter().zip(walks(placed, tensors, outputs));
+        let differs = |(whole, walk): (&Vec<Form>, Walk<'_>)| {
+            let mut pairs = placed.iter().zip(walk.forms());
             pairs.position(|(op, own)| op.facts.of.is_some_and(|of| whole[of.index()] != own))
         };
         pairs.filter_map(differs).min()
+    }
+
+    /// The ops that have another form in blocks than they would have if what they read was in none.
+    pub(crate) fn needing_blocks(&self) -> FxHashSet<OpId> {
+        let placed = self.placed(self.graph);
+        let mut found = FxHashSet::default();
+        for mut walk in walks(&placed, self.graph.tensors.len(), &self.graph.outputs) {
+            for (place, op) in placed.iter().enumerate() {
+                walk.form(op);
+                if walk.needs_blocks(op) {
+                    found.insert(OpId::new(place));
+                }
+            }
+        }
+        found
     }
 
     fn placed(&self, graph: &Graph) -> Vec<Placed> {
@@ -108,19 +126,15 @@ struct Walk<'a> {
     /// The place of the block in [`BLOCKS`].
     block: usize,
     /// By tensor: how often it is read, graph outputs included.
-    uses: &'a TiVec<TensorId, u32>,
+    uses: Rc<TiVec<TensorId, u32>>,
     /// By tensor: the op that makes it, by its place, where it is its first result.
-    producers: &'a TiVec<TensorId, usize>,
+    producers: Rc<TiVec<TensorId, usize>>,
     /// By tensor: whether it exists in blocks.
     in_blocks: TiVec<TensorId, bool>,
 }
 
-/// By entry of [`BLOCKS`]: the forms of these ops.
-fn all_forms<'a>(
-    ops: &'a [Placed],
-    tensors: usize,
-    outputs: &'a [TensorId],
-) -> impl Iterator<Item = Vec<Form>> + use<'a> {
+/// By entry of [`BLOCKS`]: a walk over these ops.
+fn walks<'a>(ops: &'a [Placed], tensors: usize, outputs: &'a [TensorId]) -> impl Iterator<Item = Walk<'a>> + use<'a> {
     let mut uses: TiVec<TensorId, u32> = TiVec::from(vec![0; tensors]);
     let mut producers: TiVec<TensorId, usize> = TiVec::from(vec![usize::MAX; tensors]);
     let reads = ops.iter().flat_map(|op| op.reads.iter().flatten());
@@ -132,19 +146,21 @@ fn all_forms<'a>(
             producers[result] = place;
         }
     }
-    (0..BLOCKS.len()).map(move |block| {
-        let mut walk = Walk {
-            ops,
-            block,
-            uses: &uses,
-            producers: &producers,
-            in_blocks: TiVec::from(vec![false; tensors]),
-        };
-        ops.iter().map(|op| walk.form(op)).collect()
+    let (uses, producers) = (Rc::new(uses), Rc::new(producers));
+    (0..BLOCKS.len()).map(move |block| Walk {
+        ops,
+        block,
+        uses: Rc::clone(&uses),
+        producers: Rc::clone(&producers),
+        in_blocks: TiVec::from(vec![false; tensors]),
     })
 }
 
 impl Walk<'_> {
+    fn forms(mut self) -> Vec<Form> {
+        self.ops.iter().map(|op| self.form(op)).collect()
+    }
+
     /// The form of the next op in order; notes whether its result is in blocks.
     fn form(&mut self, op: &Placed) -> Form {
         let (form, is_in_blocks) = self.decide(op);
@@ -152,6 +168,17 @@ impl Walk<'_> {
             self.in_blocks[result] = is_in_blocks;
         }
         form
+    }
+
+    /// Whether an op has another form where one of its operands is in no blocks.
+    fn needs_blocks(&mut self, op: &Placed) -> bool {
+        let (form, _) = self.decide(op);
+        op.reads.iter().flatten().any(|&tensor| {
+            let is_in_blocks = std::mem::replace(&mut self.in_blocks[tensor], false);
+            let (other, _) = self.decide(op);
+            self.in_blocks[tensor] = is_in_blocks;
+            other != form
+        })
     }
 
     fn decide(&self, op: &Placed) -> (Form, bool) {

@@ -35,7 +35,7 @@ pub(super) struct Courses {
 impl Courses {
     pub(super) fn of(basis: &Rc<Basis>, exactness: Exactness) -> Result<Self, FissionError> {
         Ok(Self {
-            tables: Rc::new(Tables::of(&basis.graph)?),
+            tables: Rc::new(Tables::of(&basis.graph, exactness)?),
             basis: Rc::clone(basis),
             exactness,
             known: FxHashMap::default(),

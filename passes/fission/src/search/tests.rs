@@ -14,7 +14,7 @@ use crate::course::Span;
 use crate::forms::Forms;
 use crate::{Axis, Exactness, Mode, Tiling};
 
-const DIMS: [u64; 4] = [1, 8, 12, 16];
+const DIMS: [u64; 4] = [1, 16, 12, 16];
 
 /// A graph being built, of images of one shape.
 struct Net {
@@ -57,7 +57,7 @@ impl Net {
         let numbers = [DIMS[1]];
         let next = match kind {
             0 | 1 => {
-                let weights = self.constant(&[8, 8, 3, 3]);
+                let weights = self.constant(&[16, 16, 3, 3]);
                 let mut inputs = vec![at, weights];
                 inputs.extend((kind == 1).then(|| self.constant(&numbers)));
                 self.op("Conv", &inputs, &[pads(1)], &DIMS)
@@ -69,8 +69,8 @@ impl Net {
                 self.op("MaxPool", &[at], &[pads(1), kernel], &DIMS)
             }
             5 => {
-                let both = self.op("Concat", &[at, other], &[("axis", Attribute::Int(1))], &[1, 16, 12, 16]);
-                let weights = self.constant(&[8, 16, 1, 1]);
+                let both = self.op("Concat", &[at, other], &[("axis", Attribute::Int(1))], &[1, 32, 12, 16]);
+                let weights = self.constant(&[16, 32, 1, 1]);
                 self.op("Conv", &[both, weights], &[], &DIMS)
             }
             6 => {
@@ -78,17 +78,17 @@ impl Net {
                 self.op("InstanceNormalization", &[at, scale, bias], &[], &DIMS)
             }
             7 => {
-                let mean = self.op("GlobalAveragePool", &[at], &[], &[1, 8, 1, 1]);
+                let mean = self.op("GlobalAveragePool", &[at], &[], &[1, 16, 1, 1]);
                 self.op("Mul", &[other, mean], &[], &DIMS)
             }
             8 => {
-                let lists = [vec![1, 8, 192], vec![1, 8, 12, 16]].map(|list: Vec<i64>| {
+                let lists = [vec![1, 16, 192], vec![1, 16, 12, 16]].map(|list: Vec<i64>| {
                     self.names += 1;
                     let ty = ValueType::tensor(ElementType::Int64, &[list.len() as u64]);
                     self.builder.integers(format!("c{}", self.names), ty, list).unwrap()
                 });
-                let flat = self.op("Reshape", &[at, lists[0]], &[], &[1, 8, 192]);
-                let soft = self.op("Sigmoid", &[flat], &[], &[1, 8, 192]);
+                let flat = self.op("Reshape", &[at, lists[0]], &[], &[1, 16, 192]);
+                let soft = self.op("Sigmoid", &[flat], &[], &[1, 16, 192]);
                 self.op("Reshape", &[soft, lists[1]], &[], &DIMS)
             }
             _ => self.op("Softmax", &[at], &[("axis", Attribute::Int(-1))], &DIMS),
@@ -151,7 +151,12 @@ proptest! {
         layers in prop::collection::vec((0usize..10, 0usize..5), 3..16),
         outputs in prop::collection::vec(0usize..16, 0..3),
         sets in prop::collection::vec(prop::collection::vec(span(), 0..5), 1..6),
-        exactness in prop::sample::select(vec![Exactness::Exact { threads: 1, blocks: false }, Exactness::WholeSums, Exactness::Close]),
+        exactness in prop::sample::select(vec![
+            Exactness::Exact { threads: 1, blocks: false },
+            Exactness::Exact { threads: 1, blocks: true },
+            Exactness::WholeSums,
+            Exactness::Close,
+        ]),
         kernels in any::<bool>(),
     ) {
         let mut device = Device::preset(Device::DEFAULT).unwrap();

@@ -86,7 +86,7 @@ impl Window {
         transfer.add(last, rest)?;
         let graph = transfer.finish().0;
         Ok(Self {
-            tables: Rc::new(Tables::of(&graph)?),
+            tables: Rc::new(Tables::of(&graph, Exactness::Close)?),
             graph,
             ops: place..place + ops.len(),
             across,

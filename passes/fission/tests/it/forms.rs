@@ -1,6 +1,7 @@
 //! Tiles in the forms in which ONNX Runtime computes ops at `ENABLE_ALL`.
 
 use remat_fission::{Again, Axis, Exactness, FissionError, FusedChain, Mode, Tiling, apply};
+use remat_fission_check::check_fission;
 use remat_ir::{Graph, TensorId};
 
 use crate::net::{Net, ints};
@@ -110,8 +111,21 @@ fn a_sum_stays_part_of_the_convolution_that_it_is_part_of() {
 }
 
 #[test]
-fn rows_of_a_skip_are_in_no_blocks() {
+fn rows_of_a_skip_are_put_back_into_blocks() {
     let graph = residual(true, true).net.graph();
+    let in_blocks = Exactness::Exact {
+        threads: 1,
+        blocks: true,
+    };
+    let tiled = apply(&graph, &rows("relu", "sum"), in_blocks).unwrap();
+    check_fission(&graph, &tiled).unwrap();
+    let back: Vec<_> = tiled.ops.iter().filter(|op| op.op_type == "MaxPool").collect();
+    assert_eq!(back.len(), 2);
+    for (tile, back) in back.into_iter().enumerate() {
+        let sum = tiled.ops.iter().find(|op| op.name == format!("sum_tile{tile}")).unwrap();
+        assert!(sum.reads().any(|read| back.results().any(|result| result == read)));
+    }
+    // Without blocks there are none to be put back into.
     assert!(other_form(&graph, &rows("relu", "sum")).is_some_and(|op| op.starts_with("sum")));
     assert_eq!(other_form(&graph, &rows("last", "last")), None);
     assert!(apply(&graph, &rows("relu", "sum"), Exactness::WholeSums).is_ok());
