@@ -1,21 +1,34 @@
-//! Which tensors of a tiled graph are outside of blocks of channels.
+//! Rows of images that are put back into blocks of channels, so that what reads them has the bits of the whole.
+//!
+//! ONNX Runtime's `Slice`, and its `Concat` along any axis but that of channels, know no blocks: rows that one of them makes are in none, though the image
+//! that they are rows of is. An addition then no longer becomes part of the convolution before it, and is rounded otherwise. A pool of single elements
+//! gives the greatest of each, which is what it reads, and the runtime puts its operand into blocks. It changes one number: minus infinity, to the least
+//! number that is finite (`core/mlas/lib/snchwc.cpp`).
 
+use std::ops::Range;
 use std::rc::Rc;
 
-use remat_ir::{Graph, OpId, TensorId};
+use remat_ir::{Graph, Op, OpId, TensorId};
+use remat_operators::Blocked;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::forms::Forms;
+use crate::forms::{Forms, blocked};
+
+/// The axis of channels.
+pub(crate) const CHANNELS: usize = 1;
+
+/// Channels of which every machine's blocks are full.
+const FULL: u64 = 16;
 
 /// What a writer knows of blocks.
 #[derive(Default)]
 pub(crate) struct Blocks {
     /// Ops of the old graph whose form is another one where what they read is in no blocks.
-    pub(crate) needed_by: Rc<FxHashSet<OpId>>,
+    needed_by: Rc<FxHashSet<OpId>>,
     /// Tensors of the new graph that are in no blocks, whatever those are in that they are parts of.
     outside: FxHashSet<TensorId>,
     /// Of these, what is back in blocks.
-    pub(crate) back: FxHashMap<TensorId, TensorId>,
+    back: FxHashMap<TensorId, TensorId>,
 }
 
 impl Blocks {
@@ -45,5 +58,39 @@ impl Blocks {
         if !self.needed_by.is_empty() {
             self.outside.insert(tensor);
         }
+    }
+
+    /// Notes what of the results of an op is outside of blocks because something that it reads is.
+    pub(crate) fn follow(&mut self, op: &Op, operands: &[Option<TensorId>], results: &[Option<TensorId>]) {
+        let enters = matches!(
+            blocked(op),
+            Blocked::Convolution { .. } | Blocked::Pool { global: false, .. }
+        );
+        let mut operands = operands.iter().flatten();
+        if !enters && operands.any(|&operand| self.is_outside(operand)) {
+            for &result in results.iter().flatten() {
+                self.leave(result);
+            }
+        }
+    }
+
+    /// Whether the form of an op is another one where what it reads is in no blocks.
+    pub(crate) fn are_needed_by(&self, op: OpId) -> bool {
+        self.needed_by.contains(&op)
+    }
+
+    /// Whether a tensor that holds this box is in no blocks, and may be put into some.
+    pub(crate) fn may_return(&self, tensor: TensorId, ranges: &[Range<u64>]) -> bool {
+        let is_full = ranges.len() == 4 && (ranges[CHANNELS].end - ranges[CHANNELS].start).is_multiple_of(FULL);
+        is_full && self.is_outside(tensor)
+    }
+
+    /// A tensor back in blocks, if it was put there.
+    pub(crate) fn returned(&self, tensor: TensorId) -> Option<TensorId> {
+        self.back.get(&tensor).copied()
+    }
+
+    pub(crate) fn note_return(&mut self, tensor: TensorId, back: TensorId) {
+        self.back.insert(tensor, back);
     }
 }

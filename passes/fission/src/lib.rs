@@ -30,7 +30,6 @@ mod error;
 mod exact;
 mod forms;
 mod held;
-mod in_blocks;
 mod layout;
 mod members;
 mod moved;

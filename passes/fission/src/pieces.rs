@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
 use crate::FissionError;
-use crate::blocks::Blocks;
+use crate::blocks::{Blocks, CHANNELS};
 use crate::course::Run;
 use crate::names::Names;
 use crate::rules::{Integers, Need};
@@ -83,7 +83,7 @@ impl<'g> Writer<'g> {
             .iter()
             .map(|result| self.transfer.whole[(*result)?])
             .collect();
-        self.follow_blocks(op, &operands, &results);
+        self.blocks.follow(entry, &operands, &results);
         Ok(())
     }
 
@@ -150,7 +150,7 @@ impl<'g> Writer<'g> {
         spec.results = results;
         spec.parts = parts;
         let made = self.transfer.add(run.op, spec)?;
-        self.follow_blocks(run.op, &inputs, &made);
+        self.blocks.follow(op, &inputs, &made);
         for (&output, made) in op.outputs.iter().zip(made) {
             let (Some(output), Some(mut tensor)) = (output, made) else {
                 continue;
@@ -190,6 +190,48 @@ impl<'g> Writer<'g> {
             inputs.push(input);
         }
         Ok(inputs)
+    }
+
+    /// What an op is to read instead of these operands: where it needs blocks, those outside of them are put back.
+    fn in_blocks(
+        &mut self,
+        op: OpId,
+        mut operands: Vec<Option<TensorId>>,
+    ) -> Result<Vec<Option<TensorId>>, FissionError> {
+        if !self.blocks.are_needed_by(op) {
+            return Ok(operands);
+        }
+        for (old, operand) in self.transfer.graph.ops[op].inputs.iter().zip(&mut operands) {
+            if let (&Some(old), &mut Some(held)) = (old, &mut *operand) {
+                let ranges = self.ranges(old, held);
+                if self.blocks.may_return(held, &ranges) {
+                    *operand = Some(self.put_back(old, held, ranges)?);
+                }
+            }
+        }
+        Ok(operands)
+    }
+
+    fn put_back(
+        &mut self,
+        tensor: TensorId,
+        held: TensorId,
+        ranges: Vec<Range<u64>>,
+    ) -> Result<TensorId, FissionError> {
+        if let Some(back) = self.blocks.returned(held) {
+            return Ok(back);
+        }
+        let (of, rows) = (self.transfer.tensor_of(tensor), &ranges[CHANNELS + 1]);
+        let name = self
+            .names
+            .tensor(format_args!("{of}_blocks{}_{}", rows.start, rows.end));
+        let mut spec = OpSpec::new(String::new(), "MaxPool");
+        let kernel = Attribute::Ints(vec![1; ranges.len() - CHANNELS - 1]);
+        spec.attributes.insert("kernel_shape".to_owned(), kernel);
+        spec.inputs = vec![Some(held)];
+        let back = self.finish_move(spec, tensor, name, Placement::New, ranges)?;
+        self.blocks.note_return(held, back);
+        Ok(back)
     }
 
     /// A part of a slice that a tile takes from what is whole: one slice of both axes, so that no slice of one of them is there first.
@@ -276,7 +318,7 @@ impl<'g> Writer<'g> {
     }
 
     /// The box of `tensor` that a tensor of the new graph holds.
-    pub(crate) fn ranges(&self, tensor: TensorId, held: TensorId) -> Vec<Range<u64>> {
+    fn ranges(&self, tensor: TensorId, held: TensorId) -> Vec<Range<u64>> {
         let held = self.boxes.get(&held).cloned();
         held.unwrap_or_else(|| self.dims(tensor).into_iter().map(|dim| 0..dim).collect())
     }
@@ -500,13 +542,13 @@ impl<'g> Writer<'g> {
         spec.attributes.insert("axis".to_owned(), Attribute::Int(number));
         spec.inputs = inputs;
         let joined = self.finish_move(spec, tensor, name, Placement::New, ranges)?;
-        if axis != 1 || parts.iter().any(|&part| self.blocks.is_outside(part)) {
+        if axis != CHANNELS || parts.iter().any(|&part| self.blocks.is_outside(part)) {
             self.blocks.leave(joined);
         }
         Ok(joined)
     }
 
-    pub(crate) fn finish_move(
+    fn finish_move(
         &mut self,
         mut spec: OpSpec,
         tensor: TensorId,

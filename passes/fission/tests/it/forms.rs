@@ -122,7 +122,11 @@ fn rows_of_a_skip_are_put_back_into_blocks() {
     let back: Vec<_> = tiled.ops.iter().filter(|op| op.op_type == "MaxPool").collect();
     assert_eq!(back.len(), 2);
     for (tile, back) in back.into_iter().enumerate() {
-        let sum = tiled.ops.iter().find(|op| op.name == format!("sum_tile{tile}")).unwrap();
+        let sum = tiled
+            .ops
+            .iter()
+            .find(|op| op.name == format!("sum_tile{tile}"))
+            .unwrap();
         assert!(sum.reads().any(|read| back.results().any(|result| result == read)));
     }
     // Without blocks there are none to be put back into.
