@@ -45,7 +45,11 @@ impl Checker<'_> {
             rows: Some(rows),
             spare: None,
         };
-        let code = if op.op_type == "Slice" { Code::F008 } else { Code::F009 };
+        let code = match op.op_type.as_str() {
+            "Slice" => Code::F008,
+            "Concat" => Code::F009,
+            _ => Code::F002,
+        };
         self.define(id, op, result, part, held, code);
     }
 

@@ -8,11 +8,11 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use remat_ir::{Graph, Op, OpId, TensorId};
+use remat_ir::{Op, OpId, TensorId};
 use remat_operators::Blocked;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::forms::{Forms, blocked};
+use crate::forms::blocked;
 
 /// The axis of channels.
 pub(crate) const CHANNELS: usize = 1;
@@ -39,17 +39,12 @@ impl Blocks {
         }
     }
 
-    /// The ops of a graph whose form is another one where what they read is in no blocks.
-    pub(crate) fn needed_by(graph: &Graph) -> FxHashSet<OpId> {
-        Forms::of(graph).map_or_else(FxHashSet::default, |forms| forms.needing_blocks())
-    }
-
     /// From here on everything is put back into blocks anew.
     pub(crate) fn begin_tile(&mut self) {
         self.back.clear();
     }
 
-    pub(crate) fn is_outside(&self, tensor: TensorId) -> bool {
+    pub(crate) fn has_left(&self, tensor: TensorId) -> bool {
         self.outside.contains(&tensor)
     }
 
@@ -67,7 +62,7 @@ impl Blocks {
             Blocked::Convolution { .. } | Blocked::Pool { global: false, .. }
         );
         let mut operands = operands.iter().flatten();
-        if !enters && operands.any(|&operand| self.is_outside(operand)) {
+        if !enters && operands.any(|&operand| self.has_left(operand)) {
             for &result in results.iter().flatten() {
                 self.leave(result);
             }
@@ -82,7 +77,7 @@ impl Blocks {
     /// Whether a tensor that holds this box is in no blocks, and may be put into some.
     pub(crate) fn may_return(&self, tensor: TensorId, ranges: &[Range<u64>]) -> bool {
         let is_full = ranges.len() == 4 && (ranges[CHANNELS].end - ranges[CHANNELS].start).is_multiple_of(FULL);
-        is_full && self.is_outside(tensor)
+        is_full && self.has_left(tensor)
     }
 
     /// A tensor back in blocks, if it was put there.

@@ -12,24 +12,28 @@ use crate::pieces::{Piece, Pieces, Writer};
 use crate::sums::Summed;
 use crate::transfer::Transfer;
 
-/// How a tensor of the old graph is held. What is written for its readers depends on nothing else. `true`: it is outside of blocks of channels, whatever
-/// it is part of is in.
+/// How a tensor of the old graph is held. What is written for its readers depends on nothing else.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Held {
-    Whole(StorageClass, bool),
+    Whole {
+        /// Who owns its memory.
+        class: StorageClass,
+        /// Whether it is in no blocks of channels, whatever it is part of is in.
+        has_left_blocks: bool,
+    },
     /// Pieces along an axis, in the order in which they were made.
     Pieces(usize, Vec<HeldPiece>),
     /// Sums over tiles, and of how many elements each is.
     Sums(Combine, Vec<i64>, Option<Part>),
 }
 
-/// A piece: its rows, its box, and who owns its memory.
+/// A piece: its rows, its box, who owns its memory, and whether it is in no blocks of channels.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct HeldPiece {
     rows: Range<u64>,
     bounds: Vec<Range<u64>>,
     class: StorageClass,
-    is_outside: bool,
+    has_left_blocks: bool,
 }
 
 impl<'g> Writer<'g> {
@@ -43,8 +47,8 @@ impl<'g> Writer<'g> {
     pub(crate) fn give(&mut self, tensor: TensorId, held: &Held) -> Result<(), FissionError> {
         let ty = self.transfer.graph.tensors[tensor].ty.clone();
         match held {
-            Held::Whole(class, is_outside) => {
-                let whole = self.given(ty, *class, *is_outside)?;
+            Held::Whole { class, has_left_blocks } => {
+                let whole = self.given(ty, *class, *has_left_blocks)?;
                 self.transfer.name_whole(tensor, whole);
             }
             Held::Pieces(axis, list) => {
@@ -54,7 +58,7 @@ impl<'g> Writer<'g> {
                 };
                 for piece in list {
                     let HeldPiece { rows, bounds, .. } = piece;
-                    let piece = self.given(self.part_type(tensor, bounds), piece.class, piece.is_outside)?;
+                    let piece = self.given(self.part_type(tensor, bounds), piece.class, piece.has_left_blocks)?;
                     self.boxes.insert(piece, bounds.clone());
                     pieces.list.push(Piece {
                         rows: rows.clone(),
@@ -79,7 +83,7 @@ impl<'g> Writer<'g> {
         Ok(())
     }
 
-    fn given(&mut self, ty: ValueType, class: StorageClass, is_outside: bool) -> Result<TensorId, FissionError> {
+    fn given(&mut self, ty: ValueType, class: StorageClass, has_left_blocks: bool) -> Result<TensorId, FissionError> {
         let placement = match class {
             StorageClass::Intermediate => Placement::New,
             StorageClass::Constant => Placement::Constant,
@@ -93,7 +97,7 @@ impl<'g> Writer<'g> {
         })];
         let made = self.transfer.add(self.at, spec)?.into_iter().flatten().next();
         let made = made.ok_or_else(|| FissionError::RunsOnce(String::new()))?;
-        if is_outside {
+        if has_left_blocks {
             self.blocks.leave(made);
         }
         Ok(made)
@@ -102,7 +106,10 @@ impl<'g> Writer<'g> {
     /// How a tensor of the old graph is held now, and the tensors of the new graph that hold it, in order.
     pub(crate) fn held(&self, tensor: TensorId) -> Option<(Held, Vec<TensorId>)> {
         if let Some(whole) = self.transfer.whole[tensor] {
-            let held = Held::Whole(self.transfer.class(whole), self.blocks.is_outside(whole));
+            let held = Held::Whole {
+                class: self.transfer.class(whole),
+                has_left_blocks: self.blocks.has_left(whole),
+            };
             return Some((held, vec![whole]));
         }
         if let Some(summed) = self.sums.get(&tensor) {
@@ -114,7 +121,7 @@ impl<'g> Writer<'g> {
             rows: piece.rows.clone(),
             bounds: self.boxes.get(&piece.tensor).cloned().unwrap_or_default(),
             class: self.transfer.class(piece.tensor),
-            is_outside: self.blocks.is_outside(piece.tensor),
+            has_left_blocks: self.blocks.has_left(piece.tensor),
         };
         let held = Held::Pieces(pieces.axis, pieces.list.iter().map(held).collect());
         Some((held, pieces.list.iter().map(|piece| piece.tensor).collect()))

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use typed_index_collections::TiVec;
 
 use crate::blocks::Blocks;
+use crate::forms::Forms;
 use crate::{Exactness, FissionError};
 
 /// A graph with tables.
@@ -56,7 +57,7 @@ impl Tables {
             is_output,
             is_outside: graph.ops.iter().map(outside).collect(),
             needs_blocks: Rc::new(match has_blocks {
-                true => Blocks::needed_by(graph),
+                true => Forms::of(graph).map_or_else(FxHashSet::default, |forms| forms.needing_blocks()),
                 false => FxHashSet::default(),
             }),
         })

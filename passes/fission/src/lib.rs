@@ -11,6 +11,8 @@
 //! The tiles of a fused chain may run in tiles themselves, along another axis ([`Within`]): then the fused chains of the tiled graph, one for each tile, are
 //! tiled in their turn.
 //!
+//! Where every bit must stay, rows of images are put back into ONNX Runtime's blocks of channels by pools of single elements (`blocks`).
+//!
 //! A normalization over an image may run in two passes ([`Tiling::streamed`]), and sums may be split, where [`Exactness::Close`] permits it.
 //!
 //! Rows that two tiles need, those around a window, are computed twice or handed on ([`Mode`]). A fused chain may also run a second time before

@@ -542,7 +542,7 @@ impl<'g> Writer<'g> {
         spec.attributes.insert("axis".to_owned(), Attribute::Int(number));
         spec.inputs = inputs;
         let joined = self.finish_move(spec, tensor, name, Placement::New, ranges)?;
-        if axis != CHANNELS || parts.iter().any(|&part| self.blocks.is_outside(part)) {
+        if axis != CHANNELS || parts.iter().any(|&part| self.blocks.has_left(part)) {
             self.blocks.leave(joined);
         }
         Ok(joined)

@@ -29,6 +29,7 @@ pub(crate) struct Placed {
 /// The forms of the ops of a graph, to hold those of tiles against.
 pub(crate) struct Forms<'g> {
     graph: &'g Graph,
+    ops: Vec<Placed>,
     /// By entry of [`BLOCKS`].
     by_block: Vec<Vec<Form>>,
     producers: FxHashMap<&'g str, OpId>,
@@ -42,14 +43,14 @@ impl<'g> Forms<'g> {
             let made = graph.tensors.iter();
             let mut forms = Self {
                 graph,
+                ops: Vec::new(),
                 by_block: Vec::new(),
                 producers: made
                     .filter_map(|tensor| Some((tensor.name.as_str(), tensor.producer?)))
                     .collect(),
             };
-            let placed = forms.placed(graph);
-            let walks = walks(&placed, graph.tensors.len(), &graph.outputs);
-            forms.by_block = walks.map(Walk::forms).collect();
+            forms.ops = forms.placed(graph);
+            forms.by_block = forms.walks().map(Walk::forms).collect();
             forms
         })
     }
@@ -72,10 +73,9 @@ impl<'g> Forms<'g> {
 
     /// The ops that have another form in blocks than they would have if what they read was in none.
     pub(crate) fn needing_blocks(&self) -> FxHashSet<OpId> {
-        let placed = self.placed(self.graph);
         let mut found = FxHashSet::default();
-        for mut walk in walks(&placed, self.graph.tensors.len(), &self.graph.outputs) {
-            for (place, op) in placed.iter().enumerate() {
+        for mut walk in self.walks() {
+            for (place, op) in self.ops.iter().enumerate() {
                 walk.form(op);
                 if walk.needs_blocks(op) {
                     found.insert(OpId::new(place));
@@ -83,6 +83,10 @@ impl<'g> Forms<'g> {
             }
         }
         found
+    }
+
+    fn walks(&self) -> impl Iterator<Item = Walk<'_>> {
+        walks(&self.ops, self.graph.tensors.len(), &self.graph.outputs)
     }
 
     fn placed(&self, graph: &Graph) -> Vec<Placed> {

@@ -123,7 +123,12 @@ pub(super) struct Means<'s, 'a> {
 
 impl Default for Stretches {
     fn default() -> Self {
-        let by_way: Vec<Held> = CLASSES.map(|class| Held::Whole(class, false)).to_vec();
+        let by_way: Vec<Held> = CLASSES
+            .map(|class| Held::Whole {
+                class,
+                has_left_blocks: false,
+            })
+            .to_vec();
         Self {
             ways: by_way.iter().cloned().zip(0..).collect(),
             by_way,
@@ -177,7 +182,7 @@ impl Stretches {
             next = last.index() + 1;
         }
         let outputs = Reads::of(layout, graph.outputs.iter().copied(), OpId::new(graph.ops.len()));
-        let is_whole = |&tensor: &TensorId| matches!(self.by_way[state.now[tensor].way as usize], Held::Whole(..));
+        let is_whole = |&tensor: &TensorId| matches!(self.by_way[state.now[tensor].way as usize], Held::Whole { .. });
         if !outputs.made.iter().all(is_whole) {
             let written = self.written(layout, (Stretch::End(at), None), (&outputs, &state), means)?;
             state.add(&written, &outputs);

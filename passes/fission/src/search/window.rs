@@ -86,6 +86,7 @@ impl Window {
         transfer.add(last, rest)?;
         let graph = transfer.finish().0;
         Ok(Self {
+            // What is put back into blocks is not counted: what is before the window has no form.
             tables: Rc::new(Tables::of(&graph, Exactness::Close)?),
             graph,
             ops: place..place + ops.len(),
