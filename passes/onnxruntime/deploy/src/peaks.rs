@@ -16,6 +16,9 @@ const BESIDE_TENSORS_BYTES: u64 = 1 << 16;
 const GROWTH_SHARE: u64 = 10;
 const GROWTH_BYTES: u64 = 4 << 20;
 
+/// So much later a model is loaded late.
+const LATE_NS: u64 = 1_000_000_000;
+
 /// A heap peak that is lower by no more than this is no gain: two runs of a model without nodes differ by 16 bytes.
 const NO_GAIN_BYTES: u64 = 256;
 
@@ -47,6 +50,8 @@ pub struct Measured {
     pub resident_first_bytes: Option<u64>,
     /// The same in later runs.
     pub resident_later_bytes: Option<u64>,
+    /// Time to load the model, in nanoseconds.
+    pub load_ns: Option<u64>,
 }
 
 /// Bytes of the original and of what was made of it, by one measure.
@@ -128,8 +133,16 @@ impl Measured {
             arena_off: measured.peaks.as_ref().ok().map(|peaks| peaks.first),
             arena_off_resident_first_bytes: measured.resident.map(|resident| resident.first),
             arena_off_resident_later_bytes: measured.resident.and_then(|resident| resident.later),
+            load_ns: Some(measured.load_ns),
             ..Self::default()
         }
+    }
+
+    /// How long both take to load, where that is a second more than for the original or longer.
+    #[must_use]
+    pub fn loads_late(&self, before: &Self) -> Option<(u64, u64)> {
+        let both = before.load_ns.zip(self.load_ns);
+        both.filter(|&(before, after)| after >= before.saturating_add(LATE_NS))
     }
 
     /// Growth of the process with arena and pattern off, and where nothing is set.

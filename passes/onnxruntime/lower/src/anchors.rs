@@ -82,6 +82,8 @@ pub(crate) struct Arrangement<'a> {
     pub(crate) guarded: &'a FxHashSet<String>,
     /// Values that get no anchor for the sake of the order.
     pub(crate) blocked: &'a FxHashSet<String>,
+    /// Values that nodes make in blocks. Of those that are not in `blocked` the runtime makes a copy for nodes that read none.
+    pub(crate) in_blocks: &'a FxHashSet<String>,
 }
 
 impl Arrangement<'_> {
@@ -89,6 +91,11 @@ impl Arrangement<'_> {
     /// Returns how many anchors there are.
     pub(crate) fn arrange(&self, nodes: Vec<NodeProto>, names: &mut Names) -> (Vec<NodeProto>, usize) {
         let mut anchors = self.guards(&nodes, names);
+        for (maker, value) in self.in_a_race(&nodes) {
+            if anchors[maker].is_empty() {
+                anchors[maker].extend(self.anchor(value, names));
+            }
+        }
         let serves = |output: &&String| self.is_readable(output) && !self.blocked.contains(*output);
         let is_readable = |node: &NodeProto| node.output.iter().any(|output| serves(&output));
         let ends: Vec<bool> = anchors.iter().map(|anchors| !anchors.is_empty()).collect();
@@ -105,13 +112,44 @@ impl Arrangement<'_> {
         (arranged, count)
     }
 
-    /// The nodes as they stand, each followed by the anchors of guarded values. Returns how many anchors there are.
+    /// Values whose copies would be made in an order that is another one each time that the runtime loads the file, each with the node that makes it: a
+    /// node needs several of them, and what copies them is numbered by addresses in memory. All but the last one are copied once they are made.
+    ///
+    /// Source: ONNX Runtime, `core/optimizer/nchwc_transformer.cc`, `NchwcTransformerImpl::Finalize`.
+    fn in_a_race<'n>(&self, nodes: &'n [NodeProto]) -> Vec<(usize, &'n str)> {
+        let is_made_in_blocks = |node: &NodeProto| node.output.iter().any(|output| self.in_blocks.contains(output));
+        let mut copies: FxHashMap<&str, usize> = FxHashMap::default();
+        let mut found = Vec::new();
+        for (place, node) in nodes.iter().enumerate() {
+            if !is_made_in_blocks(node) {
+                let mut read: Vec<(usize, &str)> = reads(node)
+                    .filter_map(|name| copies.remove_entry(name))
+                    .map(|(name, maker)| (maker, name))
+                    .collect();
+                read.sort_unstable();
+                read.pop();
+                found.extend(read);
+            }
+            let is_copied = |output: &&String| self.in_blocks.contains(*output) && !self.blocked.contains(*output);
+            let copied = node.output.iter().filter(is_copied);
+            copies.extend(copied.map(|output| (output.as_str(), place)));
+        }
+        found
+    }
+
+    /// The nodes as they stand, each followed by the anchors of guarded values, and at the end, where a depth-first order begins, those of copies
+    /// that would be made in any order. Returns how many anchors there are.
     pub(crate) fn guard(&self, nodes: Vec<NodeProto>, names: &mut Names) -> (Vec<NodeProto>, usize) {
-        let anchors = self.guards(&nodes, names);
-        let count = anchors.iter().map(Vec::len).sum();
+        let mut anchors = self.guards(&nodes, names);
+        let in_a_race: Vec<NodeProto> = self
+            .in_a_race(&nodes)
+            .into_iter()
+            .filter_map(|(maker, value)| anchors[maker].pop().or_else(|| self.anchor(value, names)))
+            .collect();
+        let count = in_a_race.len() + anchors.iter().map(Vec::len).sum::<usize>();
         let followed = nodes.into_iter().zip(anchors);
         let guarded = followed.flat_map(|(node, anchors)| std::iter::once(node).chain(anchors));
-        (guarded.collect(), count)
+        (guarded.chain(in_a_race.into_iter().rev()).collect(), count)
     }
 
     /// The anchors of guarded values, by the node that makes the value.

@@ -352,7 +352,7 @@ impl<'t> DynamicShapes<'t> {
             return Some(view.clone());
         }
         let rank = self.rank(operand).filter(|&rank| rank > 0)?;
-        let zeros = self.zeros.vector(rank, names);
+        let zeros = self.zeros.vector_of_late_length(rank, names);
         let name = names.fresh(&format!("{operand}__view"));
         self.insert(node("Reshape", &[operand, &zeros], &name, Vec::new()), operand, out);
         Some(name)

@@ -224,6 +224,7 @@ pub fn lower(
             types: &types,
             guarded: &guarded,
             blocked: &layout.blocked,
+            in_blocks: &layout.in_blocks,
         };
         (nodes, report.readers) = match options.order {
             OrderHint::Any => arrangement.arrange(nodes, &mut names),

@@ -2,7 +2,9 @@
 //!
 //! `ArgMax` over one element is zero, whatever the element is, NaN included; no optimizer knows. The element is that of a graph input, and where
 //! the input may be empty, a constant after what it has. A `Reshape` to zeros keeps every dimension of its operand, copies nothing, and has a
-//! result of unknown shape.
+//! result of unknown shape. The runtime does not know how many zeros there are either, and so not the number of axes: its allocation planner holds
+//! every result of known axes against all dead buffers, which takes seconds for some thousand nodes (ONNX Runtime 1.31,
+//! `core/framework/allocation_planner.cc`).
 
 use std::collections::BTreeMap;
 
@@ -35,6 +37,8 @@ pub(crate) struct Zeros {
     may_be_empty: bool,
     opset: i64,
     made: BTreeMap<usize, String>,
+    /// Those whose length is not known either.
+    of_late_length: BTreeMap<usize, String>,
     nodes: Vec<NodeProto>,
 }
 
@@ -73,6 +77,7 @@ impl Zeros {
             may_be_empty,
             opset,
             made: BTreeMap::new(),
+            of_late_length: BTreeMap::new(),
             nodes: Vec::new(),
         })
     }
@@ -92,6 +97,26 @@ impl Zeros {
             name
         };
         self.made.insert(length, name.clone());
+        name
+    }
+
+    /// The name of a vector of `length` zeros whose length is not known either, where bounds of slices can be operands: a slice from a place on
+    /// that is late.
+    pub(crate) fn vector_of_late_length(&mut self, length: usize, names: &mut Names) -> String {
+        if let Some(name) = self.of_late_length.get(&length) {
+            return name.clone();
+        }
+        let (zeros, from) = (self.vector(length, names), self.vector(1, names));
+        if self.opset < SLICE_OPERANDS {
+            return zeros;
+        }
+        let (to, name) = (
+            names.fresh("remat_all"),
+            names.fresh(&format!("remat_late_zeros_{length}")),
+        );
+        self.nodes.push(constant(&[i64::MAX], &to));
+        self.nodes.push(node("Slice", &[&zeros, &from, &to], &name, Vec::new()));
+        self.of_late_length.insert(length, name.clone());
         name
     }
 
@@ -159,7 +184,8 @@ impl Zeros {
 
     /// The vectors that were made, each with its length.
     pub(crate) fn vectors(&self) -> Vec<(String, usize)> {
-        self.made.iter().map(|(&length, name)| (name.clone(), length)).collect()
+        let all = self.made.iter().chain(&self.of_late_length);
+        all.map(|(&length, name)| (name.clone(), length)).collect()
     }
 
     /// The nodes that make the zeros, each after those it reads from.

@@ -76,6 +76,8 @@ pub struct Measurement {
     pub fresh_ns_per_mib: u64,
     /// Live bytes before the first run (weights, inputs, the session itself), where memory is known.
     pub loaded_bytes: u64,
+    /// Time to load the model, in nanoseconds.
+    pub load_ns: u64,
     /// Time of the first run, in nanoseconds.
     pub first_ns: u64,
     /// How many warm runs there were.
@@ -125,7 +127,9 @@ pub(crate) fn measure_here(
     settings: &SessionSettings,
     options: &MeasureOptions,
 ) -> Result<Measurement, RuntimeError> {
+    let start = Instant::now();
     let mut loaded = runtime.open(model, settings)?;
+    let load_ns = nanoseconds(start);
     let library = settings.arena_library.as_ref().map(|_| ArenaLibrary::loaded(settings));
     let library = library.transpose()?;
     let first_seed = options.seeds.first().copied().unwrap_or(0);
@@ -207,6 +211,7 @@ pub(crate) fn measure_here(
         }),
         fresh_ns_per_mib: fresh_ns_per_mib(),
         loaded_bytes: u64::try_from(before).unwrap_or(0),
+        load_ns,
         first_ns,
         warm_runs,
         median_ns: median(&mut times),

@@ -98,10 +98,21 @@ pub(crate) fn optimize_here(
         saving.save(false).or_else(|_| saving.save(true))?;
     }
     file.commit().map_err(|error| failed(error.to_string()))?;
-    let check = runtime.open(out, &SessionSettings::exact(OptimizationLevel::Off));
-    check
-        .map(drop)
-        .map_err(|error| failed(format!("it does not load what it wrote: {error}")))
+    let unloaded = |why: String| failed(format!("it does not load what it wrote: {why}"));
+    let check = runtime.builder(out, &SessionSettings::exact(OptimizationLevel::Off));
+    let check = without_reuse(check.map_err(|error| unloaded(error.to_string()))?).and_then(|mut builder| {
+        let session = builder.commit_from_file(out);
+        session.map(drop).map_err(|error| error.to_string())
+    });
+    check.map_err(unloaded)
+}
+
+/// Two nodes may run at one time: then the runtime does not look which buffers could be used again, which takes seconds where there are thousands, and
+/// these sessions run nothing.
+fn without_reuse(builder: SessionBuilder) -> Result<SessionBuilder, String> {
+    let text = |error: ort::Error<SessionBuilder>| error.to_string();
+    let builder = builder.with_parallel_execution(true).map_err(text)?;
+    builder.with_inter_threads(2).map_err(text)
 }
 
 struct Saving<'a> {
@@ -126,6 +137,7 @@ impl Saving<'_> {
 
     fn session(&self, builder: SessionBuilder, outside: bool) -> Result<Session, String> {
         let text = |error: ort::Error<SessionBuilder>| error.to_string();
+        let builder = without_reuse(builder)?;
         let mut builder = builder.with_optimized_model_path(self.temporary).map_err(text)?;
         if outside {
             // The runtime would append to it.

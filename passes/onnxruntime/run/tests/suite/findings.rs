@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use remat::onnx::proto::{GraphProto, Message, ModelProto};
+use remat::onnx::proto::{GraphProto, Message, ModelProto, NodeProto};
 use remat::solver::SolveControl;
 use remat::{LoadOptions, Model, SolveRequest};
 use remat_onnxruntime_deploy::{DeployRequest, Deployment, Rejection, Strategy, deploy, with_simulated_baseline};
 use remat_onnxruntime_lower::{Layout, LoweringOptions, lower};
+use remat_onnxruntime_run::{ChildLimits, OptimizationLevel, optimize};
 use remat_testing::onnx::{BOOL, FLOAT, INT64, NodeExt, graph, integers, model, node, numbers, tensor, tensor_type};
 use remat_testing::workspace;
 
@@ -265,6 +266,69 @@ fn recomputed_in_blocks(mode: &str) {
     if let Some((before, after)) = peaks(&found) {
         assert!(after <= tolerated(before / 20 * 17), "{before} became {after}");
     }
+}
+
+/// Images of which every channel is weighed by what all of the image says (squeeze and excitation): the weights and what they weigh are copied out of
+/// blocks for one node.
+fn weighed() -> GraphProto {
+    const LAYERS: usize = 8;
+    let mut nodes = vec![node("Conv", &["x", "w"], &["h0"]).ints("pads", &[1; 4])];
+    for layer in 0..LAYERS {
+        let name = |part: &str| format!("{part}{layer}");
+        nodes.extend([
+            node("Relu", &[&name("h")], &[&name("r")]),
+            node("GlobalAveragePool", &[&name("r")], &[&name("m")]),
+            node("Conv", &[&name("m"), "narrow"], &[&name("c")]),
+            node("Sigmoid", &[&name("c")], &[&name("s")]),
+            node("Mul", &[&name("s"), &name("r")], &[&name("p")]),
+            node("Conv", &[&name("p"), "w"], &[&format!("h{}", layer + 1)]).ints("pads", &[1; 4]),
+        ]);
+    }
+    nodes.push(node("GlobalAveragePool", &[&format!("h{LAYERS}")], &["y"]));
+    let mut built = graph(&[("x", tensor_type(FLOAT, "1 32 48 48"))], nodes, &["y"]);
+    built.output[0].type_ = Some(tensor_type(FLOAT, "1 32 1 1")).into();
+    built.initializer = vec![numbers("w", &[32, 32, 3, 3]), numbers("narrow", &[32, 32, 1, 1])];
+    built
+}
+
+/// What the nodes of a graph and of its subgraphs make, in order.
+fn made(graph: &GraphProto) -> Vec<String> {
+    let of_node = |node: &NodeProto| {
+        let inner = node.attribute.iter().filter_map(|attribute| attribute.g.as_ref());
+        let mut names: Vec<String> = inner.flat_map(made).collect();
+        names.extend(node.output.iter().cloned());
+        names
+    };
+    graph.node.iter().flat_map(of_node).collect()
+}
+
+pub(crate) fn copies_out_of_blocks_are_made_in_one_order() {
+    const SESSIONS: usize = 4;
+    let folder = tempfile::tempdir().expect("a folder");
+    let input = written(folder.path(), model(weighed()));
+    let (output, laid_out, host) = (
+        folder.path().join("out.onnx"),
+        folder.path().join("laid-out.onnx"),
+        host(),
+    );
+    let control = SolveControl::new()
+        .step_limit(20_000)
+        .time_limit(Duration::from_secs(600));
+    deployed_within(&input, &output, "min", Some(&host), &control).unwrap_or_else(|error| panic!("{error}"));
+    let runs_in_order = |_| {
+        optimize(
+            &host.runner(ChildLimits::default()),
+            &output,
+            OptimizationLevel::All,
+            &laid_out,
+        )
+        .unwrap_or_else(|error| panic!("{error}"));
+        let bytes = std::fs::read(&laid_out).expect("it is there");
+        let loaded = ModelProto::parse_from_bytes(&bytes).expect("it is a model");
+        made(loaded.graph.get_or_default())
+    };
+    let orders: Vec<Vec<String>> = (0..SESSIONS).map(runs_in_order).collect();
+    assert!(orders.iter().all(|order| *order == orders[0]), "{orders:#?}");
 }
 
 pub(crate) fn dimensions_that_are_given_count_in_what_is_predicted() {

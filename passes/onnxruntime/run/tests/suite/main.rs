@@ -103,6 +103,7 @@ fn main() -> ExitCode {
             findings::convolutions_in_blocks_are_recomputed_in_blocks,
             Need::OnnxRuntime
         ),
+        trial!(findings::copies_out_of_blocks_are_made_in_one_order, Need::OnnxRuntime),
         trial!(
             findings::dimensions_that_are_given_count_in_what_is_predicted,
             Need::OnnxRuntime

@@ -12,7 +12,7 @@ use super::in_runtime::{ArenaOffRecord, InRuntime};
 use super::{process, proof};
 use crate::lines::{Entries, Entry};
 use crate::padding::padding_text;
-use crate::units::{self, bytes, count, percent};
+use crate::units::{self, bytes, count, nanoseconds, percent};
 use crate::{bodies, tiles};
 
 /// Letters of the longest word that a line begins with.
@@ -66,7 +66,7 @@ fn plan(report: &Report, entries: &mut Entries) {
         ),
     );
     let time = |duration: u64| match report.duration_unit {
-        DurationUnit::Ns => units::nanoseconds(duration),
+        DurationUnit::Ns => nanoseconds(duration),
         DurationUnit::Units => duration.to_string(),
     };
     entries.add(
@@ -257,6 +257,8 @@ fn measured_lines(measured: &Check) -> Vec<String> {
         .collect();
     lines.extend(growth(before, after));
     lines.extend(times(measured));
+    let loads = before.load_ns.zip(after.load_ns);
+    lines.extend(loads.map(|(before, after)| format!("loading {} -> {}", nanoseconds(before), nanoseconds(after))));
     lines
 }
 

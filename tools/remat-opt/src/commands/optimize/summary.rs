@@ -13,7 +13,7 @@ use super::process;
 use crate::ledgers::ProcessRecord;
 use crate::lines::{Entries, Entry};
 use crate::range::RangeRecord;
-use crate::units::{added, change, closeness, count};
+use crate::units::{added, change, closeness, count, nanoseconds};
 
 /// Letters of the longest word that a line begins with.
 pub(super) const WIDTH: usize = 8;
@@ -30,7 +30,7 @@ pub(super) fn entries(report: &Report) -> Vec<Entry> {
     }
     entries.add_all("Memory", memory(report));
     entries.add_all("Process", process(report));
-    entries.add("Time", time(report));
+    entries.add_all("Time", time(report));
     entries.add("Outputs", outputs(report));
     entries.add("How", how(report));
     entries.add_all("Written", written(report));
@@ -100,14 +100,22 @@ fn process(report: &Report) -> Vec<String> {
     }
 }
 
-fn time(report: &Report) -> String {
+/// Time that is added to a run, and to loading where that takes long.
+fn time(report: &Report) -> Vec<String> {
     let time = overhead(
         report.estimated_overhead_percent,
         report.measured_overhead_percent,
         report.allowed_overhead_percent,
     );
     let energy = change(report.baseline_energy_pj, report.energy_pj);
-    energy.map_or_else(|| time.clone(), |energy| format!("{time}; energy {energy}"))
+    let mut lines = vec![energy.map_or_else(|| time.clone(), |energy| format!("{time}; energy {energy}"))];
+    let measured = report.in_runtime.as_ref().and_then(|runtime| runtime.measured.as_ref());
+    let late = measured.and_then(|measured| measured.after.loads_late(&measured.before));
+    lines.extend(late.map(|(before, after)| {
+        let (before, after) = (nanoseconds(before), nanoseconds(after));
+        format!("loading takes {after} instead of {before}: the file has many nodes")
+    }));
+    lines
 }
 
 /// Time that is added, in per cent, and whether it is more than is allowed: plans keep the limit by estimate.

@@ -419,6 +419,7 @@ mod tests {
             resident,
             fresh_ns_per_mib: 0,
             loaded_bytes: MIB,
+            load_ns: 5_000_000,
             first_ns: 3_000_000,
             warm_runs: 1,
             median_ns: 3_000_000,
