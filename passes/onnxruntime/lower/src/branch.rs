@@ -17,16 +17,22 @@
 //! The condition is always true, and known at run time only, else the runtime would dissolve the node. Outputs of the branch have no stated shape: the
 //! branch makes them when they come, in the memory of the graph outputs, without a copy. Those whose shape the runtime infers all the same it makes before
 //! the branch runs, so a file whose shapes are static does not belong inside a branch.
+//!
+//! The runtime keeps the weights of a branch twice: with the node, whose attribute the branch is, and for the runs. So they stay outside, but for small
+//! ones, from which shapes follow, and for those of nodes that it may give another layout if it knows them (measured with 1.31.1: a network of 81 MB of
+//! weights takes 253 MB with all of them inside, 163 MB with none).
 
 use remat_ir::{ElementType as E, ValueType};
 use remat_onnx::Marks;
 use remat_onnx::proto::attribute_proto::AttributeType;
 use remat_onnx::proto::{
-    AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, tensor_proto, type_proto,
+    AttributeProto, GraphProto, Message, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, tensor_proto,
+    type_proto,
 };
+use remat_operators::Blocked;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::build::{constant, int, node, tensor};
+use crate::build::{constant, int, node, row, tensor};
 use crate::names::Names;
 use crate::zeros::Zeros;
 
@@ -34,6 +40,9 @@ use crate::zeros::Zeros;
 pub(crate) const NAME: &str = "remat_branch";
 /// The first opset with sequences.
 const OLDEST_OPSET: i64 = 11;
+
+/// Weights below this size stand inside of the branch.
+const SMALL: u64 = 1 << 10;
 
 /// How a model is put inside a branch.
 #[derive(Clone, Debug)]
@@ -50,6 +59,10 @@ pub(crate) struct Branch {
     names: FxHashMap<String, (String, String)>,
     /// Name of the node.
     name: String,
+    /// Weights that stand inside of it.
+    inside: FxHashSet<String>,
+    /// What these take once more.
+    doubled_bytes: u64,
 }
 
 impl Branch {
@@ -90,7 +103,14 @@ impl Branch {
             (inside, names.fresh(&format!("{name}__never")))
         };
         let outputs = graph.output.iter().map(|output| &output.name);
+        let may_be_laid_out = graph.node.iter().filter(|node| row(node).blocked != Blocked::Never);
+        let decisive: FxHashSet<&String> = may_be_laid_out.flat_map(|node| &node.input).collect();
+        let inside = graph.initializer.iter().map(|weight| (weight, weight.compute_size()));
+        let inside = inside.filter(|&(weight, bytes)| bytes < SMALL || decisive.contains(&weight.name));
+        let (inside, bytes): (_, Vec<u64>) = inside.map(|(weight, bytes)| (weight.name.clone(), bytes)).unzip();
         Some(Self {
+            inside,
+            doubled_bytes: bytes.into_iter().sum(),
             outside,
             condition,
             reader: node("SequenceLength", &[&mark], &length, Vec::new()),
@@ -100,15 +120,20 @@ impl Branch {
         })
     }
 
+    /// Bytes that weights take once more.
+    pub(crate) fn doubled_bytes(&self) -> u64 {
+        self.doubled_bytes
+    }
+
     /// The model inside the branch.
     pub(crate) fn around(&self, mut model: ModelProto) -> ModelProto {
         let outer = model.graph.mut_or_insert_default();
         let inputs: FxHashSet<&str> = outer.input.iter().map(|input| input.name.as_str()).collect();
         let given = std::mem::take(&mut outer.initializer);
-        // The caller may give another value for these.
-        let (defaults, weights) = given
+        // The caller may give another value for inputs.
+        let (inside, outside) = given
             .into_iter()
-            .partition(|weight| inputs.contains(weight.name.as_str()));
+            .partition(|weight| self.inside.contains(&weight.name) && !inputs.contains(weight.name.as_str()));
         let mut nodes = std::mem::take(&mut outer.node);
         nodes.iter_mut().for_each(|node| self.rename(node));
         nodes.push(self.reader.clone());
@@ -122,7 +147,7 @@ impl Branch {
         let mut then = GraphProto {
             name: format!("{}_then", self.name),
             node: nodes,
-            initializer: weights,
+            initializer: inside,
             sparse_initializer: std::mem::take(&mut outer.sparse_initializer),
             quantization_annotation: std::mem::take(&mut outer.quantization_annotation),
             value_info,
@@ -147,7 +172,7 @@ impl Branch {
                 .push(node("ConstantOfShape", &[&self.nothing], never, of_type));
             results.push(output.name.clone());
         }
-        outer.initializer = defaults;
+        outer.initializer = outside;
         outer.node.clone_from(&self.outside);
         outer.node.push(NodeProto {
             name: self.name.clone(),

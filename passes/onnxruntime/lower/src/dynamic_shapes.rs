@@ -24,6 +24,9 @@ use crate::zeros::Zeros;
 /// Results below this size may be known: what is lost to their reuse does not count.
 const SMALL: u64 = 16 << 10;
 
+/// From so many nodes on the runtime takes long to load results of which it knows the number of axes (`zeros`).
+const MANY: usize = 1_000;
+
 /// What the runtime can know of a value when it loads the model.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
@@ -62,6 +65,10 @@ pub(crate) struct Rewritten {
 pub(crate) struct DynamicShapes<'t> {
     types: &'t FxHashMap<String, ValueType>,
     known: FxHashMap<String, Known>,
+    /// Values of unknown shape whose number of axes the runtime knows all the same, because something of the shape decides over a layout.
+    axes: FxHashSet<String>,
+    /// Whether there are so many nodes that this is hidden from those that read a part.
+    hides_axes: bool,
     /// Values that exist before any node runs.
     external: FxHashSet<String>,
     /// The value of dynamic shape that stands for another one.
@@ -79,9 +86,9 @@ pub(crate) struct DynamicShapes<'t> {
 }
 
 impl<'t> DynamicShapes<'t> {
-    /// `types` has the true types of all values, `overwritten` by result the operand whose shape stays static with that of the result.
+    /// For so many nodes; `types` has the true types of all values, `overwritten` by result the operand whose shape stays static with that of the result.
     pub(crate) fn new(
-        graph: &GraphProto,
+        (graph, nodes): (&GraphProto, usize),
         types: &'t FxHashMap<String, ValueType>,
         layout: &'t Layout,
         zeros: Zeros,
@@ -99,6 +106,8 @@ impl<'t> DynamicShapes<'t> {
             types,
             external: known.keys().cloned().collect(),
             known,
+            axes: FxHashSet::default(),
+            hides_axes: nodes >= MANY,
             replaced: FxHashMap::default(),
             layout,
             zeros,
@@ -137,6 +146,7 @@ impl<'t> DynamicShapes<'t> {
         } else if !self.is_small(&node) && self.state_overwritten(&mut node, names, out) {
             Known::Stated
         } else if !self.shape_is_known(&node) {
+            self.hide_axes(&mut node, names, out);
             Known::Nothing
         } else if self.is_small(&node) {
             Known::Shape
@@ -146,7 +156,12 @@ impl<'t> DynamicShapes<'t> {
             self.make_operands_dynamic(&mut node, names, out);
             Known::Nothing
         };
+        let knows_axes = |name: &String| self.of(name) != Known::Nothing || self.axes.contains(name);
+        let follow = node.input.iter().filter(|name| !name.is_empty()).all(knows_axes);
         for output in node.output.iter().filter(|name| !name.is_empty()) {
+            if result == Known::Nothing && (follow || self.layout.states(output)) {
+                self.axes.insert(output.clone());
+            }
             let is_stated = result == Known::Nothing
                 && (self.layout.stated.contains(output)
                     || self.layout.equal.contains_key(output) && is_small(self.types, output));
@@ -239,6 +254,18 @@ impl<'t> DynamicShapes<'t> {
         if let Some(weights) = weights {
             let view = self.view(&weights, names, out);
             replace(node, &weights, view);
+        }
+    }
+
+    /// Has a node that reads a part of something know nothing of its axes: of what follows it nothing is known either.
+    fn hide_axes(&mut self, node: &mut NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) {
+        let (Some(result), Some(operand)) = (node.output.first(), node.input.first().cloned()) else {
+            return;
+        };
+        let is_part = self.hides_axes && node.op_type == "Slice";
+        if is_part && self.axes.contains(&operand) && self.layout.allows_view(result, &operand) {
+            let view = self.view(&operand, names, out);
+            replace(node, &operand, view);
         }
     }
 

@@ -129,16 +129,16 @@ impl Lowered {
         }
     }
 
-    /// Whether it can be put inside a branch ([`Self::put_in_branch`]).
+    /// Bytes that weights take once more inside a branch ([`Self::put_in_branch`]); `None` where it cannot be put there.
     #[must_use]
-    pub fn fits_in_branch(&self) -> bool {
-        self.branch.is_some()
+    pub fn branch_bytes(&self) -> Option<u64> {
+        self.branch.as_ref().map(Branch::doubled_bytes)
     }
 
     /// Puts all nodes inside a branch: then the runtime makes no memory pattern, where that is on, and later runs take what the first one takes.
     /// Nothing happens to a model that cannot be put there.
     pub fn put_in_branch(&mut self) {
-        self.report.in_branch = self.fits_in_branch();
+        self.report.in_branch = self.branch.is_some();
     }
 
     /// The model as it is written.
@@ -207,7 +207,7 @@ pub fn lower(
             Shapes::Static | Shapes::Dynamic => FxHashMap::default(),
         };
         overwritten.retain(|result, operand| layout.allows_view(result, operand));
-        let shapes = DynamicShapes::new(graph, &types, &layout, zeros, &overwritten);
+        let shapes = DynamicShapes::new((graph, nodes.len()), &types, &layout, zeros, &overwritten);
         let made = make_shapes_dynamic(shapes, nodes, block, &mut names);
         (first, nodes, late) = (made.first, made.nodes, made.zeros);
         dynamic_shapes::forget_stated_shapes(graph);
