@@ -18,13 +18,13 @@ const STAGES: [(Stage, f64); 8] = [
     (Stage::Search, 0.04),
     (Stage::Quick, 0.08),
     (Stage::Proof, 0.14),
-    (Stage::Search, 0.7),
+    (Stage::SearchAnew, 0.7),
     (Stage::Refine, 0.5),
     (Stage::Proof, 0.94),
     (Stage::Search, 1.0),
     (Stage::Refine, 1.0),
 ];
-/// Graphs with more nodes than this are not refined: the search gains more in the same time.
+/// Graphs with more nodes than this are not refined, and not searched anew: the search gains more from the plan in hand in the same time.
 const LARGEST_REFINED: usize = 5_000;
 /// Time for the proof where the caller sets no limit and the search was shorter.
 const SHORTEST_PROOF: Duration = Duration::from_secs(2);
@@ -39,6 +39,8 @@ const TOO_SHORT: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Search,
+    /// Not from the plan in hand where the search before it was cut short: it would end near where that one did.
+    SearchAnew,
     Proof,
     Quick,
     /// Only where the search got no further.
@@ -51,7 +53,7 @@ enum Stage {
 /// The best plan of all parts is the answer. So it is never worse than that of a quick solver that is done within its share of the
 /// time, and where steps are limited and not time, never worse than that of the search under the same limit either: the first search
 /// does not start from what the quick solvers found, and it is repeated from there where they found the better plan. Later turns
-/// start from the best plan so far. Without OR-Tools what is proved is what the search proves: that no plan exists, or that nothing
+/// start from the best plan so far, but for the longest search, which begins anew where the one before it was cut short. Without OR-Tools what is proved is what the search proves: that no plan exists, or that nothing
 /// has to be recomputed. Where there is a second memory, a deadline, or another objective than time, the search is that
 /// with paging ([`PagingSearch`]), which starts from the best that the quick solvers, and for least time the search in one memory, find within all
 /// limits: it is never worse than they are, nor than its own parts under the same limit on steps. The certificate names the part that found the plan, and its bound is the strongest one that covers the plan.
@@ -274,7 +276,7 @@ impl<'a> Parts<'a> {
                         };
                         (refining, &mut gave_up[2])
                     }
-                    Stage::Search | Stage::Quick => (self.search, &mut gave_up[1]),
+                    Stage::Search | Stage::SearchAnew | Stage::Quick => (self.search, &mut gave_up[1]),
                 };
                 if in_hand.is_some() && *before == in_hand {
                     continue;
@@ -283,14 +285,18 @@ impl<'a> Parts<'a> {
                 // The time of those that have nothing more to do is the search's.
                 let is_idle = |next: &&(Stage, f64)| match next.0 {
                     Stage::Proof => proof_gave_up,
-                    Stage::Refine | Stage::Search => true,
+                    Stage::Refine | Stage::Search | Stage::SearchAnew => true,
                     Stage::Quick => false,
                 };
                 let to_come = STAGES.iter().skip(round as usize + 1);
-                let after = to_come.take_while(is_idle).last().filter(|_| turn == Stage::Search);
+                let searches = matches!(turn, Stage::Search | Stage::SearchAnew);
+                let after = to_come.take_while(is_idle).last().filter(|_| searches);
                 own.deadline = Some(after.map_or(end, |(_, share)| end.max(started + whole.mul_f64(*share))));
                 own.seed = control.seed.wrapping_add(round);
-                let hint = best.as_ref().and_then(|best| best.plan.clone());
+                let was_cut_short = turn == Stage::SearchAnew && before.is_none();
+                let begins_anew = was_cut_short && problem.ops.len() <= LARGEST_REFINED;
+                let in_hand = best.as_ref().filter(|_| !begins_anew);
+                let hint = in_hand.and_then(|best| best.plan.clone());
                 own.warm_start = hint.as_ref().or(control.warm_start);
                 let found = solver.solve(problem, &own);
                 let ended_early = found.certificate.stop != StopReason::TimeLimit;
@@ -567,6 +573,17 @@ mod tests {
         );
         assert_eq!(certificate.solver, "auto/by 11");
         assert_eq!(search.starts(), [false, true]);
+    }
+
+    #[test]
+    fn a_search_that_was_cut_short_begins_anew_and_the_last_one_goes_on_from_the_best_plan() {
+        let search = Told::new(answer(Some(14), 10, BoundCovers::AllPlans, StopReason::TimeLimit));
+        let exact = Told::new(answer(Some(13), 11, BoundCovers::AllPlans, StopReason::TimeLimit));
+        assert_eq!(run(&search, &exact).objective, Some(13));
+        assert_eq!(
+            (search.starts(), exact.starts()),
+            (vec![false, false, true], vec![true, true])
+        );
     }
 
     #[test]
