@@ -82,8 +82,10 @@ pub(crate) struct Arrangement<'a> {
     pub(crate) guarded: &'a FxHashSet<String>,
     /// Values that get no anchor for the sake of the order.
     pub(crate) blocked: &'a FxHashSet<String>,
-    /// Values that nodes make in blocks. Of those that are not in `blocked` the runtime makes a copy for nodes that read none.
+    /// Values that nodes make in blocks.
     pub(crate) in_blocks: &'a FxHashSet<String>,
+    /// Values of which the runtime makes a copy without blocks, where they are not in `blocked`.
+    pub(crate) copied: &'a FxHashSet<String>,
 }
 
 impl Arrangement<'_> {
@@ -130,7 +132,7 @@ impl Arrangement<'_> {
                 read.pop();
                 found.extend(read);
             }
-            let is_copied = |output: &&String| self.in_blocks.contains(*output) && !self.blocked.contains(*output);
+            let is_copied = |output: &&String| self.copied.contains(*output) && !self.blocked.contains(*output);
             let copied = node.output.iter().filter(is_copied);
             copies.extend(copied.map(|output| (output.as_str(), place)));
         }

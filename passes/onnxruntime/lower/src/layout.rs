@@ -37,6 +37,8 @@ pub struct Layout {
     pub channels: FxHashSet<String>,
     /// Values that nodes make in blocks. Where a node without blocks reads one, there is a copy of it, too.
     pub in_blocks: FxHashSet<String>,
+    /// Values of which there is a copy without blocks, made by a node of its own.
+    pub copied: FxHashSet<String>,
     /// Values that exist in blocks only: a further reader would make a copy of them.
     pub blocked: FxHashSet<String>,
     /// The first results of convolutions that stay in the usual layout: the runtime learns their weights late. They may round otherwise.
@@ -62,6 +64,7 @@ impl Layout {
                     (&self.stated, &mut own.stated),
                     (&self.channels, &mut own.channels),
                     (&self.in_blocks, &mut own.in_blocks),
+                    (&self.copied, &mut own.copied),
                     (&self.blocked, &mut own.blocked),
                     (&self.plain, &mut own.plain),
                 ] {

@@ -225,6 +225,7 @@ pub fn lower(
             guarded: &guarded,
             blocked: &layout.blocked,
             in_blocks: &layout.in_blocks,
+            copied: &layout.copied,
         };
         (nodes, report.readers) = match options.order {
             OrderHint::Any => arrangement.arrange(nodes, &mut names),

@@ -141,6 +141,11 @@ fn layout(nodes: &Graph, trace: &Trace<'_>) -> (Layout, BTreeMap<&'static str, U
         let Some(&first) = results.first() else { continue };
         let lost = results.iter().filter(|&&result| !trace.by_result.contains_key(result));
         layout.blocked.extend(lost.map(|&result| result.to_owned()));
+        let makes_copy = |op: &OpId| blocked(&trace.ops.ops[*op]) == Blocked::FromBlocks;
+        let copied = results
+            .iter()
+            .filter(|&&result| trace.by_result.get(result).is_some_and(makes_copy));
+        layout.copied.extend(copied.map(|&result| result.to_owned()));
         let made_by = trace.made_by.get(first).filter(|op| trace.in_blocks.contains(op));
         if made_by.is_some_and(|&op| blocked(&trace.ops.ops[op]) != Blocked::FromBlocks) {
             layout.in_blocks.insert(first.to_owned());
