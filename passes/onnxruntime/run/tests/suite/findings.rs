@@ -320,7 +320,19 @@ pub(crate) fn copies_out_of_blocks_are_made_in_one_order() {
     let control = SolveControl::new()
         .step_limit(20_000)
         .time_limit(Duration::from_secs(600));
-    deployed_within(&input, &output, "min", Some(&host), &control).unwrap_or_else(|error| panic!("{error}"));
+    let load = LoadOptions::default();
+    let solve = SolveRequest {
+        budget: "min".parse().expect("a budget"),
+        max_overhead: None,
+        solver: "search".to_owned(),
+    };
+    // Nothing may be gained.
+    let request = DeployRequest {
+        fission: None,
+        force: true,
+        ..DeployRequest::new(&input, Some(&output), &load, &solve)
+    };
+    deploy(&request, Some(&host), &control).unwrap_or_else(|error| panic!("{error}"));
     let runs_in_order = |_| {
         optimize(
             &host.runner(ChildLimits::default()),
