@@ -87,3 +87,16 @@ fn growth_in_later_runs_is_held_against_growth_in_later_runs_alone() {
     };
     assert_eq!(original.most_beside(unknown), None);
 }
+
+#[test]
+fn a_model_loads_late_that_takes_a_second_longer() {
+    let loads = |load_ns| Measured {
+        load_ns,
+        ..Measured::default()
+    };
+    let before = loads(Some(200_000_000));
+    assert_eq!(loads(Some(1_199_999_999)).loads_late(&before), None);
+    let late = loads(Some(1_200_000_000)).loads_late(&before);
+    assert_eq!(late, Some((200_000_000, 1_200_000_000)));
+    assert_eq!(loads(None).loads_late(&before), None);
+}
