@@ -24,8 +24,9 @@ const STAGES: [(Stage, f64); 8] = [
     (Stage::Search, 1.0),
     (Stage::Refine, 1.0),
 ];
-/// Graphs with more nodes than this are not refined, and not searched anew: the search gains more from the plan in hand in the same time.
-const LARGEST_REFINED: usize = 5_000;
+/// Graphs with more nodes than this are large: they are not refined, and a search of them never begins anew, since it gains more from the plan in hand in
+/// the same time.
+const LARGE: usize = 5_000;
 /// Time for the proof where the caller sets no limit and the search was shorter.
 const SHORTEST_PROOF: Duration = Duration::from_secs(2);
 /// Share of the time that quick solvers get where there is a second memory.
@@ -80,7 +81,7 @@ impl Solver for Auto {
             search: &Search,
             // Proofs on OR-Tools count no steps of ours.
             exact: parts().find(|part| part.proves() == Proves::EveryPlan && !part.counts_steps()),
-            refining: parts().find(|part| part.refines() && problem.ops.len() <= LARGEST_REFINED),
+            refining: parts().find(|part| part.refines() && problem.ops.len() <= LARGE),
         };
         let started = Instant::now();
         named(parts.solve(problem, control), started)
@@ -294,9 +295,9 @@ impl<'a> Parts<'a> {
                 own.deadline = Some(after.map_or(end, |(_, share)| end.max(started + whole.mul_f64(*share))));
                 own.seed = control.seed.wrapping_add(round);
                 let was_cut_short = turn == Stage::SearchAnew && before.is_none();
-                let begins_anew = was_cut_short && problem.ops.len() <= LARGEST_REFINED;
-                let in_hand = best.as_ref().filter(|_| !begins_anew);
-                let hint = in_hand.and_then(|best| best.plan.clone());
+                let begins_anew = was_cut_short && problem.ops.len() <= LARGE;
+                let from = best.as_ref().filter(|_| !begins_anew);
+                let hint = from.and_then(|best| best.plan.clone());
                 own.warm_start = hint.as_ref().or(control.warm_start);
                 let found = solver.solve(problem, &own);
                 let ended_early = found.certificate.stop != StopReason::TimeLimit;

@@ -274,7 +274,7 @@ impl Task<'_, '_> {
         let request = self.context.request;
         let may_branch = self.candidate.lowering.branch && request.arena && request.order == OrderHint::Any;
         let run = Simulated {
-            branch_bytes: lowered.branch_bytes().filter(|_| may_branch),
+            doubled_bytes: lowered.doubled_bytes().filter(|_| may_branch),
             is_over,
         };
         let Some(bench) = self.context.bench.filter(|_| self.opened().loads_to_simulate) else {

@@ -93,7 +93,7 @@ impl Arrangement<'_> {
     /// Returns how many anchors there are.
     pub(crate) fn arrange(&self, nodes: Vec<NodeProto>, names: &mut Names) -> (Vec<NodeProto>, usize) {
         let mut anchors = self.guards(&nodes, names);
-        for (maker, value) in self.in_a_race(&nodes) {
+        for (maker, value) in self.unordered_copies(&nodes) {
             if anchors[maker].is_empty() {
                 anchors[maker].extend(self.anchor(value, names));
             }
@@ -118,7 +118,7 @@ impl Arrangement<'_> {
     /// node needs several of them, and what copies them is numbered by addresses in memory. All but the last one are copied once they are made.
     ///
     /// Source: ONNX Runtime, `core/optimizer/nchwc_transformer.cc`, `NchwcTransformerImpl::Finalize`.
-    fn in_a_race<'n>(&self, nodes: &'n [NodeProto]) -> Vec<(usize, &'n str)> {
+    fn unordered_copies<'n>(&self, nodes: &'n [NodeProto]) -> Vec<(usize, &'n str)> {
         let is_made_in_blocks = |node: &NodeProto| node.output.iter().any(|output| self.in_blocks.contains(output));
         let mut copies: FxHashMap<&str, usize> = FxHashMap::default();
         let mut found = Vec::new();
@@ -143,15 +143,15 @@ impl Arrangement<'_> {
     /// that would be made in any order. Returns how many anchors there are.
     pub(crate) fn guard(&self, nodes: Vec<NodeProto>, names: &mut Names) -> (Vec<NodeProto>, usize) {
         let mut anchors = self.guards(&nodes, names);
-        let in_a_race: Vec<NodeProto> = self
-            .in_a_race(&nodes)
+        let of_copies: Vec<NodeProto> = self
+            .unordered_copies(&nodes)
             .into_iter()
             .filter_map(|(maker, value)| anchors[maker].pop().or_else(|| self.anchor(value, names)))
             .collect();
-        let count = in_a_race.len() + anchors.iter().map(Vec::len).sum::<usize>();
+        let count = of_copies.len() + anchors.iter().map(Vec::len).sum::<usize>();
         let followed = nodes.into_iter().zip(anchors);
         let guarded = followed.flat_map(|(node, anchors)| std::iter::once(node).chain(anchors));
-        (guarded.chain(in_a_race.into_iter().rev()).collect(), count)
+        (guarded.chain(of_copies.into_iter().rev()).collect(), count)
     }
 
     /// The anchors of guarded values, by the node that makes the value.

@@ -131,7 +131,7 @@ impl Lowered {
 
     /// Bytes that weights take once more inside a branch ([`Self::put_in_branch`]); `None` where it cannot be put there.
     #[must_use]
-    pub fn branch_bytes(&self) -> Option<u64> {
+    pub fn doubled_bytes(&self) -> Option<u64> {
         self.branch.as_ref().map(Branch::doubled_bytes)
     }
 

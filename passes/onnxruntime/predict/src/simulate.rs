@@ -64,8 +64,8 @@ impl Prediction {
 /// How a file is simulated.
 #[derive(Clone, Copy)]
 pub struct Simulated<'s> {
-    /// Inside a branch, where less is taken there, with what its weights take once more (`Lowered::branch_bytes`); `None`: outside.
-    pub branch_bytes: Option<u64>,
+    /// Inside a branch, where less is taken there, with what its weights take once more ([`Lowered::doubled_bytes`]); `None`: outside.
+    pub doubled_bytes: Option<u64>,
     /// Asked again and again: whether to give up, with [`PredictError::CutOff`].
     pub is_over: &'s dyn Fn() -> bool,
 }
@@ -74,7 +74,7 @@ impl Simulated<'_> {
     /// Outside of a branch, however long it takes.
     fn to_the_end() -> Self {
         Self {
-            branch_bytes: None,
+            doubled_bytes: None,
             is_over: &|| false,
         }
     }
@@ -266,10 +266,10 @@ fn predicted(
     let with_pattern = in_arena(true)?;
     // Subgraphs within the branch still have patterns of their own.
     let has_subgraphs = program.nodes.iter().any(|node| node.control.is_some());
-    let twice = run.branch_bytes.filter(|_| !has_subgraphs);
-    let without = twice.map(|_| in_arena(false)).transpose()?;
+    let doubled = run.doubled_bytes.filter(|_| !has_subgraphs);
+    let without = doubled.map(|_| in_arena(false)).transpose()?;
     let in_branch = without.filter(|without| {
-        let steady_peak = without.steady_peak.saturating_add(twice.unwrap_or(0));
+        let steady_peak = without.steady_peak.saturating_add(doubled.unwrap_or(0));
         without.first_peak <= with_pattern.first_peak
             && steady_peak <= with_pattern.steady_peak / 1_000 * LEAST_GAIN_PERMILLE
     });

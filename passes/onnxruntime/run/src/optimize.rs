@@ -98,13 +98,15 @@ pub(crate) fn optimize_here(
         saving.save(false).or_else(|_| saving.save(true))?;
     }
     file.commit().map_err(|error| failed(error.to_string()))?;
-    let unloaded = |why: String| failed(format!("it does not load what it wrote: {why}"));
-    let check = runtime.builder(out, &SessionSettings::exact(OptimizationLevel::Off));
-    let check = without_reuse(check.map_err(|error| unloaded(error.to_string()))?).and_then(|mut builder| {
-        let session = builder.commit_from_file(out);
-        session.map(drop).map_err(|error| error.to_string())
-    });
-    check.map_err(unloaded)
+    loads(runtime, out).map_err(|why| failed(format!("it does not load what it wrote: {why}")))
+}
+
+/// Loads a model without its optimizers.
+fn loads(runtime: &Runtime, model: &Path) -> Result<(), String> {
+    let builder = runtime.builder(model, &SessionSettings::exact(OptimizationLevel::Off));
+    let mut builder = without_reuse(builder.map_err(|error| error.to_string())?)?;
+    let session = builder.commit_from_file(model);
+    session.map(drop).map_err(|error| error.to_string())
 }
 
 /// Two nodes may run at one time: then the runtime does not look which buffers could be used again, which takes seconds where there are thousands, and

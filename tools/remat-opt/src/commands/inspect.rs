@@ -210,10 +210,11 @@ impl Body for Report {
         }));
         lines.extend(self.floor.as_ref().map(|floor| {
             // Tables and alignment apart.
-            let is_lower = floor.bytes - floor.bytes / 100 > self.baseline_peak_bytes;
-            let beside = match is_lower && self.baseline_of != BaselineOf::FileOrder {
-                true => "; as it is, the model takes less: there its kernels write results over operands, of which plans count both",
-                false => "",
+            let is_higher = floor.bytes - floor.bytes / 100 > self.baseline_peak_bytes;
+            let beside = if is_higher {
+                "; as it is, the model takes less in ONNX Runtime, whose kernels may write a result over an operand where plans count both"
+            } else {
+                ""
             };
             format!(
                 "no {} can go below {}: {}{beside}",

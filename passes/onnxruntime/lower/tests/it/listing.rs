@@ -93,7 +93,7 @@ fn all_nodes_can_stand_in_a_branch() {
     };
     let mut lowered =
         lower(rewritten.onnx(), &rewritten.graph, &options, &Layout::default()).expect("it can be written");
-    assert!(lowered.branch_bytes().is_some() && !lowered.report.in_branch);
+    assert!(lowered.doubled_bytes().is_some() && !lowered.report.in_branch);
     lowered.put_in_branch();
     let written = lowered.written();
     insta::assert_snapshot!(nested(written.graph.get_or_default(), 0));
@@ -145,7 +145,7 @@ fn a_branch_takes_sequences_and_outputs_that_nodes_make() {
     let fits = |proto: ModelProto| {
         let model = OnnxModel::from_proto(proto, &ImportOptions::default()).expect("it is a model");
         let lowered = lower(&model, model.graph(), &LoweringOptions::default(), &Layout::default());
-        lowered.expect("it can be written").branch_bytes().is_some()
+        lowered.expect("it can be written").doubled_bytes().is_some()
     };
     assert!(fits(relu(18, &["y"])) && fits(relu(11, &["y"])));
     assert!(!fits(relu(10, &["y"])), "there are no sequences");

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use remat::Model;
 use remat::onnx::proto::GraphProto;
 use remat::onnx::{ImportOptions, OnnxModel};
 use remat::solver::SolveControl;
-use remat::{LoadOptions, Model, SolveRequest};
-use remat_onnxruntime_deploy::{DeployRequest, Deployment, deploy};
+use remat_onnxruntime_deploy::Deployment;
 use remat_onnxruntime_lower::{Layout, Lowered, LoweringOptions, Shapes, lower};
 use remat_testing::workspace;
 
 use crate::common::{Facts, assert_same, models, original, runtime};
-use crate::deploy::host;
+use crate::deploy::{deployed_within, host};
 
 /// The least number of models that can stand in a branch.
 const LEAST_MODELS: usize = 30;
@@ -131,20 +131,10 @@ pub(crate) fn files_with_a_branch_pass_the_checker_of_onnx() {
 }
 
 fn deployed(input: &Path, output: &Path) -> Deployment {
-    let load = LoadOptions::default();
-    let solve = SolveRequest {
-        budget: "auto".parse().expect("a budget"),
-        max_overhead: None,
-        solver: "search".to_owned(),
-    };
-    let request = DeployRequest {
-        fission: None,
-        ..DeployRequest::new(input, Some(output), &load, &solve)
-    };
     let control = SolveControl::new()
         .step_limit(5_000)
         .time_limit(Duration::from_secs(600));
-    deploy(&request, Some(&host()), &control).unwrap_or_else(|error| panic!("{error}"))
+    deployed_within(input, output, "auto", Some(&host()), &control).unwrap_or_else(|error| panic!("{error}"))
 }
 
 pub(crate) fn later_runs_of_a_branch_take_what_is_predicted_which_is_what_the_first_one_takes() {

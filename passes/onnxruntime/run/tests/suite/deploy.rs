@@ -43,6 +43,20 @@ pub(crate) fn deployed_within(
     host: Option<&Host>,
     control: &SolveControl<'_>,
 ) -> Result<Deployment, DeployError> {
+    deployed_by((input, output), (budget, false), host, control)
+}
+
+/// A file is written whatever is gained.
+pub(crate) fn forced(input: &Path, output: &Path, budget: &str, control: &SolveControl<'_>) -> Deployment {
+    deployed_by((input, output), (budget, true), Some(&host()), control).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn deployed_by(
+    (input, output): (&Path, &Path),
+    (budget, force): (&str, bool),
+    host: Option<&Host>,
+    control: &SolveControl<'_>,
+) -> Result<Deployment, DeployError> {
     let (load, solve) = (
         LoadOptions::default(),
         SolveRequest {
@@ -53,6 +67,7 @@ pub(crate) fn deployed_within(
     );
     let request = DeployRequest {
         fission: None,
+        force,
         ..DeployRequest::new(input, Some(output), &load, &solve)
     };
     deploy(&request, host, control)

@@ -13,7 +13,7 @@ use remat_onnxruntime_run::{ChildLimits, OptimizationLevel, optimize};
 use remat_testing::onnx::{BOOL, FLOAT, INT64, NodeExt, graph, integers, model, node, numbers, tensor, tensor_type};
 use remat_testing::workspace;
 
-use crate::deploy::{deployed_within, host};
+use crate::deploy::{deployed_within, forced, host};
 
 /// A model in a folder of its own.
 fn written(folder: &Path, mut built: ModelProto) -> PathBuf {
@@ -320,19 +320,7 @@ pub(crate) fn copies_out_of_blocks_are_made_in_one_order() {
     let control = SolveControl::new()
         .step_limit(20_000)
         .time_limit(Duration::from_secs(600));
-    let load = LoadOptions::default();
-    let solve = SolveRequest {
-        budget: "min".parse().expect("a budget"),
-        max_overhead: None,
-        solver: "search".to_owned(),
-    };
-    // Nothing may be gained.
-    let request = DeployRequest {
-        fission: None,
-        force: true,
-        ..DeployRequest::new(&input, Some(&output), &load, &solve)
-    };
-    deploy(&request, Some(&host), &control).unwrap_or_else(|error| panic!("{error}"));
+    forced(&input, &output, "min", &control);
     let runs_in_order = |_| {
         optimize(
             &host.runner(ChildLimits::default()),
