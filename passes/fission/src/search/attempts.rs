@@ -78,7 +78,7 @@ impl<'a> Search<'a> {
             bases: Vec::new(),
             forms: options.exactness.is_exact().then(|| Forms::of(graph)).flatten(),
             axes: axes(graph, options),
-            costs: Costs::new(options.device, options.bodies),
+            costs: Costs::new(options.device, options.bodies, options.op_bytes),
             front: Front::default(),
             original: None,
             in_pieces: None,

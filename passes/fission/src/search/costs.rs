@@ -10,6 +10,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 pub(super) struct Costs<'a> {
     pub(super) device: &'a Device,
     bodies: BodyBytes,
+    /// Bytes that the runtime keeps for an op, whether it runs or not.
+    pub(super) op_bytes: u64,
     known: FxHashMap<u64, Cost>,
 }
 
@@ -19,11 +21,13 @@ pub(super) struct Cost {
     pub(super) time: u64,
     pub(super) workspace: u64,
 }
+
 impl<'a> Costs<'a> {
-    pub(super) fn new(device: &'a Device, bodies: BodyBytes) -> Self {
+    pub(super) fn new(device: &'a Device, bodies: BodyBytes, op_bytes: u64) -> Self {
         Self {
             device,
             bodies,
+            op_bytes,
             known: FxHashMap::default(),
         }
     }

@@ -77,7 +77,7 @@ impl Courses {
         };
         match means.forms.filter(is_other) {
             Some(_) => None,
-            None => whole.score(self.basis.graph.ops.len()),
+            None => whole.score(self.basis.graph.ops.len(), means.costs.op_bytes),
         }
     }
 

@@ -42,7 +42,7 @@ pub(super) fn score(graph: &Graph, origin: &TiVec<OpId, OpId>, ops: usize, costs
     whole.add(&sketch, std::iter::empty());
     let outputs = graph.outputs.iter();
     whole.outputs.extend(outputs.filter_map(|&output| numbers[output]));
-    whole.score(ops)
+    whole.score(ops, costs.op_bytes)
 }
 
 /// A written graph, sketch by sketch. `S` holds a sketch.
@@ -206,11 +206,11 @@ impl<S: Borrow<Sketch>> Whole<S> {
         part_of
     }
 
-    /// Estimates the whole, of ops that are there for `ops` ones; `None` where sizes are too large.
+    /// Estimates the whole, of ops that are there for `ops` ones, each more of which takes `op_bytes` all the time; `None` where sizes are too large.
     ///
     /// A result has memory from its op to the last op that reads it or a view of it, and outputs and what nobody reads to the end: what replaying
     /// the reference order gives, in one pass.
-    pub(super) fn score(&self, ops: usize) -> Option<Score> {
+    pub(super) fn score(&self, ops: usize, op_bytes: u64) -> Option<Score> {
         let mut uses = self.uses();
         let part_of = self.shared(&mut uses);
         let (mut made, mut freed) = (vec![0u64; self.ops], vec![0u64; self.ops]);
@@ -220,7 +220,9 @@ impl<S: Borrow<Sketch>> Whole<S> {
                 freed[last] = freed[last].checked_add(bytes)?;
             }
         }
-        let (mut now, mut peak, mut time, mut need) = (0u64, 0u64, 0u64, 0u64);
+        let added = u64::try_from(self.ops.saturating_sub(ops)).ok()?;
+        let mut now = added.checked_mul(op_bytes)?;
+        let (mut peak, mut time, mut need) = (0u64, 0u64, 0u64);
         let mut touched: Vec<StorageId> = Vec::new();
         let mut levels = vec![0; ops];
         for (place, (placement, op)) in self.ops().enumerate() {
@@ -298,7 +300,7 @@ mod tests {
         let device = Device::preset(Device::DEFAULT).unwrap();
         let mut graph = graph();
         let origin: TiVec<OpId, OpId> = graph.ops.keys().collect();
-        let own = score(&graph, &origin, graph.ops.len(), &mut Costs::new(&device, no_bodies)).unwrap();
+        let own = score(&graph, &origin, graph.ops.len(), &mut Costs::new(&device, no_bodies, 0)).unwrap();
         share_overwritten(&mut graph);
         let problem = problem(
             &graph,

@@ -26,6 +26,8 @@ pub struct SearchOptions<'a> {
     pub two_passes: bool,
     /// What may happen to rows that two tiles need.
     pub modes: Vec<Mode>,
+    /// Bytes that a runtime keeps for each op of its graph: those of ops that tiles add count as memory at every time.
+    pub op_bytes: u64,
     /// Whether fused chains may run a second time before a later op.
     pub again: bool,
     /// The most estimated time that tiling may add, in thousandths of that of the graph; `None`: any.
@@ -54,6 +56,7 @@ impl<'a> SearchOptions<'a> {
             grids: false,
             two_passes: false,
             modes: vec![Mode::LineBuffer, Mode::Recompute],
+            op_bytes: 0,
             again: true,
             most_overhead_permille: None,
             evaluations: None,
@@ -68,7 +71,7 @@ impl<'a> SearchOptions<'a> {
 pub struct Candidate {
     /// The tiling.
     pub tiling: Tiling,
-    /// Bytes at the peak of the tiled graph in reference order.
+    /// Bytes at the peak of the tiled graph in reference order, with those of the ops that tiles add.
     pub peak: u64,
     /// Estimated time in millionths of that of the original graph.
     pub time_ppm: u64,

@@ -158,12 +158,13 @@ proptest! {
             Exactness::Close,
         ]),
         kernels in any::<bool>(),
+        op_bytes in prop::sample::select(vec![0, 6_000]),
     ) {
         let mut device = Device::preset(Device::DEFAULT).unwrap();
         device.cpu_kernels = kernels;
         let graph = graph(&layers, &outputs);
         let forms = exactness.is_exact().then(|| Forms::of(&graph)).flatten();
-        let mut costs = Costs::new(&device, no_bodies);
+        let mut costs = Costs::new(&device, no_bodies, op_bytes);
         let mut means = Means { costs: &mut costs, forms: forms.as_ref() };
         let basis = Rc::new(Basis::new(&graph, Tiling::default()).unwrap());
         let mut courses = Courses::of(&basis, exactness).unwrap();

@@ -88,6 +88,29 @@ fn what_is_not_allowed_is_not_found() {
     assert!(!report.is_finished && report.front.len() == 1);
 }
 
+#[test]
+fn ops_that_tiles_add_count_as_memory() {
+    let device = Device::preset(Device::DEFAULT).unwrap();
+    let graph = unet(8, 32).graph();
+    let ops = |tiling: &Tiling| apply(&graph, tiling, Exactness::WholeSums).unwrap().ops.len() as u64;
+    let whole = ops(&Tiling::default());
+    let mut options = options(&device);
+    let few = search(&graph, &options).unwrap();
+    let lowest = few.front.last().unwrap();
+    // As many bytes as make what is gained by the lowest one worth nothing.
+    let gained = few.front[0].peak - lowest.peak;
+    options.op_bytes = gained / (ops(&lowest.tiling) - whole) + 1;
+    let found = search(&graph, &options).unwrap();
+    assert!(found.front.iter().all(|candidate| candidate.tiling != lowest.tiling));
+    for candidate in &found.front {
+        let peak = peak(&graph, &candidate.tiling, &device).unwrap();
+        assert_eq!(
+            candidate.peak,
+            peak + (ops(&candidate.tiling) - whole) * options.op_bytes
+        );
+    }
+}
+
 /// Bytes at the peak of a tiled graph in reference order.
 fn peak(graph: &Graph, tiling: &Tiling, device: &Device) -> Option<u64> {
     let mut tiled = apply(graph, tiling, Exactness::WholeSums).ok()?;

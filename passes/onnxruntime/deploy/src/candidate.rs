@@ -21,6 +21,8 @@ pub(crate) struct Opened {
     pub(crate) solve: SolveRequest,
     /// The peak by estimate of its tiles, in bytes; 0 where it has none or they are given.
     pub(crate) estimated_peak: u64,
+    /// Bytes that the ops are estimated to take that its tiles add.
+    pub(crate) op_bytes: u64,
     /// How many other models with tiles may be measured after it.
     pub(crate) others: usize,
     /// What making a file of it and simulating that is expected to take.

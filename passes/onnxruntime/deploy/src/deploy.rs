@@ -186,7 +186,7 @@ impl<'c, 'a> Deploying<'c, 'a> {
         let context = self.context;
         let best = self.kept.good(context).filter(|_| !context.request.is_bounded());
         let next = best.and_then(|best| {
-            let peak = (!best.is_slow(context)).then_some(best.takes().0);
+            let peak = (!best.is_slow(context)).then_some(best.takes_in_all());
             self.models.other_tiles(best.opened(), peak, true)
         });
         let is_some = next.is_some();
@@ -346,7 +346,7 @@ impl<'c, 'a> Deploying<'c, 'a> {
     fn reject(&mut self, opened: Rc<Opened>, reason: Rejection) {
         self.current = None;
         let good = self.kept.good(self.context);
-        let (peak, has_file) = (good.map(|good| good.takes().0), good.is_some());
+        let (peak, has_file) = (good.map(KnownFile::takes_in_all), good.is_some());
         self.models.forbid(&opened, &reason, has_file);
         if let Some(next) = self.models.other_tiles(&opened, peak, has_file) {
             self.queue.push(Candidate::first(next));

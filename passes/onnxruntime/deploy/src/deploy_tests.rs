@@ -21,6 +21,8 @@ type Verdict = fn(&ModelProto, place: usize) -> Result<(Bits, u64), RuntimeError
 enum Bits {
     Same,
     Other,
+    /// Those of the original, in a loaded session that takes as much more as a run of that takes.
+    SameOfMoreNodes,
 }
 
 /// Stands for a runtime, and notes how many nodes of each kind the files have that it measures.
@@ -47,13 +49,19 @@ impl Measures for Scripted {
         let place = self.seen.borrow().len();
         self.seen.borrow_mut().push(proto.clone());
         let (bits, peak) = (self.verdict)(&proto, place)?;
-        let peaks = |exact| Measured {
+        let peaks = |exact, loaded| Measured {
             arena_off: Some(exact),
+            loaded_bytes: Some(loaded),
             ..Measured::default()
         };
+        let loaded = if bits == Bits::SameOfMoreNodes {
+            self.original
+        } else {
+            0
+        };
         let check = Check {
-            before: peaks(self.original),
-            after: peaks(peak),
+            before: peaks(self.original, 0),
+            after: peaks(peak, loaded),
             time_ratio: None,
             arena_off_time_ratio: None,
             before_ns: 1,
@@ -162,6 +170,20 @@ fn a_file_that_takes_more_than_the_original_is_never_the_result() {
     let (found, _) = deployed("auto", |_, _| Ok((Bits::Same, ORIGINAL * 2)), RELAXATIONS);
     let error = found.expect_err("every file takes more");
     assert!(matches!(error, DeployError::AllRejected { .. }), "{error}");
+}
+
+#[test]
+fn what_nodes_take_that_are_added_counts_as_memory() {
+    let (found, _) = deployed("auto", |_, _| Ok((Bits::SameOfMoreNodes, ORIGINAL)), RELAXATIONS);
+    let error = found.expect_err("every file takes more in all");
+    assert!(matches!(error, DeployError::AllRejected { .. }), "{error}");
+    let verdict = |_: &ModelProto, place| Ok((if place == 0 { Bits::SameOfMoreNodes } else { Bits::Same }, 1 << 30));
+    let (found, seen) = deployed("auto", verdict, RELAXATIONS);
+    let check = found
+        .expect("the second file takes less")
+        .check
+        .expect("it was measured");
+    assert!(seen.len() > 1 && check.after.loaded_bytes == Some(0));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::clock::{Effort, LeftOut};
 use crate::context::Context;
 use crate::error::DeployError;
 use crate::open::laid_out;
-use crate::peaks::{Basis, HigherPeak, Measured};
+use crate::peaks::{AS_MUCH_LOADED_BYTES, Basis, HigherPeak, Measured, no_higher};
 use crate::plain::without_blocks;
 use crate::request::outputs;
 
@@ -273,8 +273,16 @@ impl Task<'_, '_> {
     ) -> Result<Prediction, DeployError> {
         let request = self.context.request;
         let may_branch = self.candidate.lowering.branch && request.arena && request.order == OrderHint::Any;
+        let doubled_bytes = lowered.doubled_bytes().filter(|_| may_branch);
+        // With a plan of its memory a file gains nothing by a branch.
+        let is_much = doubled_bytes.is_some_and(|bytes| bytes > AS_MUCH_LOADED_BYTES);
+        let most_outside = match is_much && request.plans_memory {
+            true => no_higher(self.without_plan()?.arena_steady_bytes),
+            false => 0,
+        };
         let run = Simulated {
-            doubled_bytes: lowered.doubled_bytes().filter(|_| may_branch),
+            doubled_bytes,
+            most_outside,
             is_over,
         };
         let Some(bench) = self.context.bench.filter(|_| self.opened().loads_to_simulate) else {

@@ -67,6 +67,15 @@ impl KnownFile {
         )
     }
 
+    /// The same with what its loaded session takes more than that of the original model.
+    pub(crate) fn takes_in_all(&self) -> u64 {
+        let more = self
+            .check
+            .as_ref()
+            .map_or(0, |check| check.after.more_loaded(&check.before));
+        self.takes().0.saturating_add(more)
+    }
+
     pub(crate) fn opened(&self) -> &Rc<Opened> {
         &self.candidate.opened
     }
@@ -76,7 +85,7 @@ impl KnownFile {
         let duration = self.planned.solution.replay.duration;
         let (first, second) = match budget {
             Some(_) => (duration, peak),
-            None => (peak, duration),
+            None => (self.takes_in_all(), duration),
         };
         let check = self.check.as_ref();
         let higher = check.and_then(|check| check.after.higher_with_arena(&check.before, Basis::Measured));
@@ -162,8 +171,8 @@ impl KnownFile {
     /// Why it does not do with the arena off: it takes more than the original model, or in a branch more than outside of it.
     fn higher_without_arena(&self, context: &Context<'_, '_>) -> Option<HigherPeak> {
         let check = self.check.as_ref()?;
-        let after = check.after.arena_off?;
-        let higher = |before: u64, highest: u64, basis| {
+        let alone = check.after.arena_off?;
+        let higher = |after: u64, before: u64, highest: u64, basis| {
             (after > highest).then_some(HigherPeak {
                 which: Peak::ArenaOff,
                 basis,
@@ -172,11 +181,13 @@ impl KnownFile {
             })
         };
         let original = check.before.arena_off.filter(|_| context.must_be_lower());
-        let than_original = original.and_then(|before| higher(before, no_higher(before), Basis::Measured));
+        let in_all = self.takes_in_all();
+        let than_original = original.and_then(|before| higher(in_all, before, no_higher(before), Basis::Measured));
         let outside = Some(self.planned.prediction.peak_bytes).filter(|_| self.planned.lowered.report.in_branch);
         than_original.or_else(|| {
             let outside = outside?;
             higher(
+                alone,
                 outside,
                 Check::most_in_branch(outside, context.budget()),
                 Basis::Predicted,
@@ -249,8 +260,7 @@ impl KnownFile {
                 before.arena_bytes.max(before.arena_steady_bytes)
             }
         };
-        let buffers = check.and_then(|check| check.after.arena_off);
-        let buffers = buffers.unwrap_or(prediction.peak_bytes);
+        let buffers = self.takes_in_all();
         Ok(buffers + buffers / BLOCK_SHARE + BLOCK_BYTES <= original)
     }
 

@@ -178,6 +178,7 @@ impl<'c, 'a> Models<'c, 'a> {
             laid_out,
             solve: solve.clone(),
             estimated_peak: 0,
+            op_bytes: 0,
             others: 0,
             file,
             loads_to_simulate: self.lays_out,
@@ -198,6 +199,7 @@ impl<'c, 'a> Models<'c, 'a> {
         let TiledModel {
             model,
             peak,
+            op_bytes,
             max_overhead,
         } = tiles;
         let request = self.context.request;
@@ -217,6 +219,7 @@ impl<'c, 'a> Models<'c, 'a> {
         };
         Ok(Opened {
             estimated_peak: peak,
+            op_bytes,
             others: others.min(MOST_OTHERS),
             without_plan: OnceCell::from(whole),
             ..self.opened(strategy, made, &solve, file)

@@ -16,6 +16,9 @@ const BESIDE_TENSORS_BYTES: u64 = 1 << 16;
 const GROWTH_SHARE: u64 = 10;
 const GROWTH_BYTES: u64 = 4 << 20;
 
+/// Up to here a loaded session takes as much as another one: tables of the runtime.
+pub(crate) const AS_MUCH_LOADED_BYTES: u64 = 1 << 20;
+
 /// So much later a model is loaded late.
 const LATE_NS: u64 = 1_000_000_000;
 
@@ -50,6 +53,8 @@ pub struct Measured {
     pub resident_first_bytes: Option<u64>,
     /// The same in later runs.
     pub resident_later_bytes: Option<u64>,
+    /// Heap before the first run, weights and the graph of the session among it; arena and pattern off.
+    pub loaded_bytes: Option<u64>,
     /// Time to load the model, in nanoseconds.
     pub load_ns: Option<u64>,
 }
@@ -64,9 +69,18 @@ pub struct BeforeAfter {
 }
 
 impl Measured {
-    /// The first peak with the arena that is higher than that of `before`, on the heap or of the process.
+    /// Bytes that its loaded session takes more than that of `before`: nodes that tiles and copies add. They are there whatever runs.
+    #[must_use]
+    pub fn more_loaded(&self, before: &Self) -> u64 {
+        let more = self.loaded_bytes.zip(before.loaded_bytes);
+        let more = more.map_or(0, |(after, before)| after.saturating_sub(before));
+        if more > AS_MUCH_LOADED_BYTES { more } else { 0 }
+    }
+
+    /// The first peak with the arena that is higher than that of `before`, on the heap or of the process, with what the loaded session takes more.
     pub(crate) fn higher_with_arena(&self, before: &Self, basis: Basis) -> Option<HigherPeak> {
         type Highest = fn(u64) -> u64;
+        let more = self.more_loaded(before);
         let (first, later) = (before.resident_first_bytes, before.resident_later_bytes);
         let runs: [(Peak, Option<u64>, Option<u64>, Highest); 4] = [
             (Peak::FirstRun, before.first_run, self.first_run, no_higher),
@@ -75,7 +89,7 @@ impl Measured {
             (Peak::ProcessLater, later, self.resident_later_bytes, no_more_growth),
         ];
         runs.into_iter().find_map(|(which, before, after, highest)| {
-            let (before, after) = (before?, after?);
+            let (before, after) = (before?, after?.saturating_add(more));
             (after > highest(before)).then_some(HigherPeak {
                 which,
                 basis,
@@ -85,8 +99,8 @@ impl Measured {
         })
     }
 
-    /// Whether a heap peak is lower than that of `before`, by more than what two runs and tables of the runtime differ by; `None` where none is
-    /// known of both.
+    /// Whether a heap peak is lower than that of `before`, with what the loaded session takes more, by more than what two runs and tables of the runtime
+    /// differ by; `None` where none is known of both.
     pub(crate) fn is_lower(&self, before: &Self) -> Option<bool> {
         let peaks = [
             (before.arena_off, self.arena_off),
@@ -98,7 +112,10 @@ impl Measured {
             .filter_map(|(before, after)| before.zip(after))
             .peekable();
         known.peek()?;
-        Some(known.any(|(before, after)| after < before.saturating_sub(before / BESIDE_TENSORS_SHARE + NO_GAIN_BYTES)))
+        let more = self.more_loaded(before);
+        Some(known.any(|(before, after)| {
+            after.saturating_add(more) < before.saturating_sub(before / BESIDE_TENSORS_SHARE + NO_GAIN_BYTES)
+        }))
     }
 
     /// All heap peaks that are predicted.
@@ -133,6 +150,7 @@ impl Measured {
             arena_off: measured.peaks.as_ref().ok().map(|peaks| peaks.first),
             arena_off_resident_first_bytes: measured.resident.map(|resident| resident.first),
             arena_off_resident_later_bytes: measured.resident.and_then(|resident| resident.later),
+            loaded_bytes: measured.peaks.as_ref().ok().map(|_| measured.loaded_bytes),
             load_ns: Some(measured.load_ns),
             ..Self::default()
         }
@@ -166,6 +184,16 @@ pub struct Growth {
 }
 
 impl Growth {
+    /// Growth beyond a process whose loaded session takes so many bytes less.
+    #[must_use]
+    pub fn and(self, more: u64) -> Self {
+        let and = |growth: u64| growth.saturating_add(more);
+        Self {
+            first: self.first.map(and),
+            later: self.later.map(and),
+        }
+    }
+
     /// The most by which the process grows in any run that was measured.
     #[must_use]
     pub fn most(self) -> Option<u64> {

@@ -100,3 +100,24 @@ fn a_model_loads_late_that_takes_a_second_longer() {
     assert_eq!(late, Some((200_000_000, 1_200_000_000)));
     assert_eq!(loads(None).loads_late(&before), None);
 }
+
+#[test]
+fn what_a_loaded_session_takes_more_counts_in_every_peak() {
+    let loaded = |bytes, peak| Measured {
+        loaded_bytes: Some(bytes),
+        ..peaks(peak, Some(peak))
+    };
+    let before = loaded(80 * MIB, 30 * MIB);
+    let is_lower = |after: Measured| after.is_lower(&before);
+    assert_eq!(is_lower(loaded(105 * MIB, 4 * MIB)), Some(true));
+    assert_eq!(is_lower(loaded(105 * MIB, 6 * MIB)), Some(false));
+    assert_eq!(loaded(81 * MIB, MIB).more_loaded(&before), 0, "tables of the runtime");
+    assert_eq!(
+        loaded(70 * MIB, MIB).more_loaded(&before),
+        0,
+        "fewer nodes are no gain of runs"
+    );
+    assert_eq!(Measured::default().more_loaded(&before), 0);
+    let higher = loaded(105 * MIB, 6 * MIB).higher_with_arena(&before, Basis::Measured);
+    assert_eq!(higher.map(|higher| higher.after), Some(31 * MIB));
+}

@@ -19,6 +19,10 @@ const SEARCHES: u32 = 3;
 /// Estimated time may be above the limit by this share of it, as a divisor, where times are measured: estimates are rough.
 const SLACK: u64 = 2;
 
+/// Bytes that a loaded session has for each op that tiles add: its node, its kernel, and about half an order anchor (measured on tilings of
+/// EfficientNetV2-S with 126 and with 2,500 ops more: 9,900 and 10,000).
+const OP_BYTES: u64 = 10_000;
+
 /// Share of a measured peak, in thousandths, that tiles must be estimated to take at most to be measured beside it.
 const LOWER_PERMILLE: u64 = 970;
 
@@ -42,6 +46,7 @@ impl Tilings {
             (Some(tiling), _) => VecDeque::from([TiledModel {
                 model: model.tiled(tiling, request.load)?,
                 peak: 0,
+                op_bytes: 0,
                 max_overhead: request.solve.max_overhead,
             }]),
             (None, None) => VecDeque::new(),
@@ -62,6 +67,8 @@ impl Tilings {
                         false => fission.exactness,
                     },
                     two_passes: runtime_of(model).is_some_and(is_by_instance),
+                    // A budget is for buffers alone.
+                    op_bytes: if request.is_bounded() { 0 } else { OP_BYTES },
                     ..fission.clone()
                 };
                 tile_to_measure(model, request.load, request.solve, &fission, choice, &control)?.into()
@@ -73,13 +80,14 @@ impl Tilings {
         })
     }
 
-    /// The next one without anything that is forbidden, and how many follow it; below `peak` by estimate, where that was measured of
-    /// another one.
+    /// The next one without anything that is forbidden, and how many follow it; below `peak` by estimate, with what its graph takes, where that was
+    /// measured of another one.
     pub(crate) fn pop(&mut self, peak: Option<u64>) -> Option<(TiledModel, usize)> {
         let (forbidden, forbidden_again) = (&self.forbidden, &self.forbidden_again);
         let is_free = |chain: &FusedChain| !forbidden.iter().any(|other| is_like(chain, other));
         let runs_free = |again: &Again| !forbidden_again.contains(again);
-        let is_lower = |tiled: &TiledModel| peak.is_none_or(|peak| tiled.peak < peak / 1_000 * LOWER_PERMILLE);
+        let is_lower =
+            |tiled: &TiledModel| peak.is_none_or(|peak| tiled.peak + tiled.op_bytes < peak / 1_000 * LOWER_PERMILLE);
         self.next.retain(|tiled| {
             let tiling = tiled.model.tiling();
             let has_bits = tiling
@@ -110,12 +118,13 @@ impl Tilings {
             // What is left may take more, by an op that runs whole.
             let peak = rejected.estimated_peak.max(need(&model));
             let place = self.next.partition_point(|other| other.peak < peak);
-            let max_overhead = rejected.solve.max_overhead;
+            let (op_bytes, max_overhead) = (rejected.op_bytes, rejected.solve.max_overhead);
             self.next.insert(
                 place,
                 TiledModel {
                     model,
                     peak,
+                    op_bytes,
                     max_overhead,
                 },
             );

@@ -80,6 +80,7 @@ impl Case {
         TiledModel {
             model: self.whole.tiled(&tiling, &self.load).expect("it can be tiled"),
             peak,
+            op_bytes: 0,
             max_overhead: Some(100_000),
         }
     }
@@ -113,6 +114,7 @@ impl Case {
             laid_out: None,
             solve: self.solve.clone(),
             estimated_peak: rejected.peak,
+            op_bytes: rejected.op_bytes,
             others: 0,
             file: Duration::ZERO,
             loads_to_simulate: false,

@@ -66,6 +66,8 @@ impl Prediction {
 pub struct Simulated<'s> {
     /// Inside a branch, where less is taken there, with what its weights take once more ([`Lowered::doubled_bytes`]); `None`: outside.
     pub doubled_bytes: Option<u64>,
+    /// Outside all the same, where later runs take at most so many bytes there.
+    pub most_outside: u64,
     /// Asked again and again: whether to give up, with [`PredictError::CutOff`].
     pub is_over: &'s dyn Fn() -> bool,
 }
@@ -75,6 +77,7 @@ impl Simulated<'_> {
     fn to_the_end() -> Self {
         Self {
             doubled_bytes: None,
+            most_outside: 0,
             is_over: &|| false,
         }
     }
@@ -270,7 +273,8 @@ fn predicted(
     let without = doubled.map(|_| in_arena(false)).transpose()?;
     let in_branch = without.filter(|without| {
         let steady_peak = without.steady_peak.saturating_add(doubled.unwrap_or(0));
-        without.first_peak <= with_pattern.first_peak
+        with_pattern.steady_peak > run.most_outside
+            && without.first_peak <= with_pattern.first_peak
             && steady_peak <= with_pattern.steady_peak / 1_000 * LEAST_GAIN_PERMILLE
     });
     let left_on = in_branch.unwrap_or(with_pattern);

@@ -86,6 +86,8 @@ pub struct TiledModel {
     pub model: Model,
     /// Bytes at the peak of a plan that a short search found.
     pub peak: u64,
+    /// Bytes that the runtime keeps for the ops that the tiles add.
+    pub op_bytes: u64,
     /// The overhead to ask for, in millionths: above the limit of the request where the estimated time is.
     pub max_overhead: Option<u64>,
 }
@@ -175,7 +177,7 @@ pub fn tile_to_measure(
         }
     }
     let mut found: Vec<(bool, Score, TiledModel)> = Vec::new();
-    let floor = whole.as_ref().map(|whole| Score::of(whole, is_bounded));
+    let floor = whole.as_ref().map(|whole| Score::of(whole, is_bounded, 0));
     for (place, candidate) in candidates.iter().enumerate() {
         let tiled = match model.tiled(&candidate.tiling, options) {
             Ok(tiled) => tiled,
@@ -191,13 +193,17 @@ pub fn tile_to_measure(
         let Ok(planned) = solve(&tiled, &asked, &control.share_of_time(1.0 / left)) else {
             continue;
         };
-        let score = Score::of(&planned, is_bounded);
+        let ops = |model: &Model| model.problem().ops.len() as u64;
+        let op_bytes = ops(&tiled).saturating_sub(ops(model)).saturating_mul(fission.op_bytes);
+        let score = Score::of(&planned, is_bounded, op_bytes);
         tracing::debug!(tiling = ?candidate.tiling, estimated = candidate.peak, is_slow, ?score, "a tiling was planned");
-        if floor.as_ref().is_none_or(|floor| score.gains_on(floor)) {
+        let alone = Score::of(&planned, is_bounded, 0);
+        if floor.as_ref().is_none_or(|floor| alone.gains_on(floor) && score < *floor) {
             let (peak, max_overhead) = (planned.replay.peak, asked.max_overhead);
             let tiled = TiledModel {
                 model: tiled,
                 peak,
+                op_bytes,
                 max_overhead,
             };
             found.push((is_slow, score, tiled));
@@ -226,8 +232,9 @@ enum Score {
 }
 
 impl Score {
-    fn of(solution: &Solution, is_bounded: bool) -> Self {
-        let (peak, duration) = (solution.replay.peak, solution.replay.duration);
+    /// Of a plan for a model whose ops take `op_bytes` more than those of the one without tiles.
+    fn of(solution: &Solution, is_bounded: bool, op_bytes: u64) -> Self {
+        let (peak, duration) = (solution.replay.peak.saturating_add(op_bytes), solution.replay.duration);
         if is_bounded {
             Self::Duration(duration, peak)
         } else {

@@ -133,6 +133,7 @@ fn searched_for(
     }
     asked.grids = fission.grids;
     asked.two_passes = fission.two_passes;
+    asked.op_bytes = fission.op_bytes;
     asked.most_overhead_permille = most_overhead_permille;
     (asked.evaluations, asked.deadline, asked.cancelled) = (control.step_limit, control.deadline, control.cancel);
     let found = search(graph, &asked).map_err(FissionError::Tiling)?;

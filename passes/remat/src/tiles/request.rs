@@ -19,6 +19,9 @@ pub struct FissionRequest {
     /// Whether all large normalizations over images run in two passes, because the kernels that the model has for them are not for outputs.
     #[serde(default)]
     pub two_passes: bool,
+    /// Bytes that the runtime keeps for each op of a loaded graph: where the lowest peak is asked for, those of ops that tiles add count.
+    #[serde(default)]
+    pub op_bytes: u64,
 }
 
 impl FissionRequest {
@@ -35,5 +38,6 @@ impl FissionRequest {
         axes: Vec::new(),
         grids: false,
         two_passes: false,
+        op_bytes: 0,
     };
 }

@@ -124,6 +124,7 @@ impl FissionArgs {
             axes,
             grids: self.axis.contains(&Cut::Grid),
             two_passes: false,
+            op_bytes: 0,
         })
     }
 }

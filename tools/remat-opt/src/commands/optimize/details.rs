@@ -253,6 +253,7 @@ fn measured_lines(measured: &Check) -> Vec<String> {
         .into_iter()
         .chain(known("with the memory arena, first run", |peaks| peaks.first_run))
         .chain(known("with the memory arena, later runs", |peaks| peaks.later_runs))
+        .chain(known("of the heap before any run", |peaks| peaks.loaded_bytes))
         .chain(unknown)
         .collect();
     lines.extend(growth(before, after));

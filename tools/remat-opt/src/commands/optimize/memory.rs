@@ -26,6 +26,9 @@ pub(super) struct Memory {
     /// Growth of the process without the plan of memory, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     file_alone: Option<BeforeAfter>,
+    /// Bytes that the loaded session takes more than that of the original, before any run: part of `after_bytes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more_loaded_bytes: Option<u64>,
     /// Peak of the heap in ONNX Runtime with the memory arena off, which budgets are about; absent where these are the figures above.
     #[serde(skip_serializing_if = "Option::is_none")]
     buffers: Option<BeforeAfter>,
@@ -89,8 +92,9 @@ impl Memory {
             first: None,
             later: None,
         };
-        let growth = found.check.as_ref();
-        let growth = growth.map(|check| (check.before.growth(), check.after.growth()));
+        let check = found.check.as_ref();
+        let more = check.map_or(0, |check| check.after.more_loaded(&check.before));
+        let growth = check.map(|check| (check.before.growth(), check.after.growth()));
         let ([original_off, original], [off, stock]) = growth.unwrap_or(([unknown; 2], [unknown; 2]));
         let (of, before, after) = match session {
             Session { plan: Some(plan), .. } => {
@@ -123,6 +127,7 @@ impl Memory {
             Session { arena: true, .. } => (Measure::GrowthDefaultSession, original, stock),
             Session { arena: false, .. } => (Measure::GrowthArenaOff, original_off, off),
         };
+        let [after, stock] = [after, stock].map(|growth| growth.and(more));
         let has_later = before.knows_later_runs_beside(after);
         let is_default = of == Measure::GrowthDefaultSession && session.settings.is_none();
         let first_run = before.first.zip(after.first).filter(|_| is_default && has_later);
@@ -139,6 +144,7 @@ impl Memory {
                 .then(|| original.most_beside(stock))
                 .flatten(),
             buffers: Some(heap.most).filter(|_| heap.of == Measure::HeapMeasured),
+            more_loaded_bytes: Some(more).filter(|&more| more > 0),
             ..Self::of(of, most.before_bytes, most.after_bytes)
         }
     }
@@ -166,6 +172,7 @@ impl Memory {
             of,
             is_first_run_only: false,
             first_run: None,
+            more_loaded_bytes: None,
             file_alone: None,
             buffers: None,
         }
@@ -217,7 +224,14 @@ impl Memory {
         let first_run = self.first_run.map(|figures| text("first run", figures));
         let buffers = self.buffers.map(|figures| text("the buffers alone", figures));
         let alone = self.file_alone.map(|figures| text("the file alone", figures));
-        let all: Vec<String> = first_run.into_iter().chain(alone).chain(buffers).collect();
+        let loaded = self.more_loaded_bytes;
+        let loaded = loaded.map(|more| format!("{} of that are nodes added, from loading on", bytes(more)));
+        let all: Vec<String> = loaded
+            .into_iter()
+            .chain(first_run)
+            .chain(alone)
+            .chain(buffers)
+            .collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 }
@@ -279,6 +293,7 @@ mod tests {
                 before_bytes: 18 * MIB,
                 after_bytes: 11 * MIB,
             }),
+            more_loaded_bytes: Some(2 * MIB),
             buffers: Some(BeforeAfter {
                 before_bytes: 16 * MIB,
                 after_bytes: 7 * MIB,
@@ -286,7 +301,7 @@ mod tests {
             ..Memory::of(Measure::GrowthDefaultSession, 31 * MIB, 11 * MIB)
         };
         insta::assert_snapshot!(memory.line(), @"31.0 -> 11.0 MiB   -65 %   growth of the process, default session, measured");
-        insta::assert_snapshot!(memory.further().unwrap(), @"first run 18.0 -> 11.0 MiB; the buffers alone 16.0 -> 7.0 MiB");
+        insta::assert_snapshot!(memory.further().unwrap(), @"2.0 MiB of that are nodes added, from loading on; first run 18.0 -> 11.0 MiB; the buffers alone 16.0 -> 7.0 MiB");
         let json = serde_json::to_value(memory).unwrap();
         assert_eq!(
             (&json["after_bytes"], &json["buffers"]["after_bytes"]),
