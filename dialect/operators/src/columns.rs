@@ -172,6 +172,9 @@ pub enum Combine {
     /// Means, and sums of the squares of what differs from them, as Chan, Golub and LeVeque put them together (Algorithms for Computing the
     /// Sample Variance, 1983, equation 2.1).
     Moments,
+    /// Maxima, and sums of exponentials of what differs from them, as Milakov and Gimelshein put them together (Online normalizer calculation for
+    /// softmax, 2018, equation 4).
+    Exponentials,
 }
 
 /// Another operator whose result has the shape of the row's.
@@ -492,8 +495,16 @@ pub enum Split {
     /// Products and sums over letters that name axes: the letters of the result.
     Einsum,
     /// Every axis but `axis`; in models of operator sets below 13 the axes before `axis`.
+    AcrossAxis,
+    /// The same, of exponentials that are divided by their sum.
     Softmax,
-    /// The axes before `axis`.
+    /// The same, of the logarithms of those.
+    LogSoftmax,
+    /// Not at all; what it sums up along `axis` are exponentials, and what they weigh of operand 1.
+    Exponentials,
+    /// Along `axis`; operand 1 has numbers for the rows across it.
+    Soften,
+    /// The axes before `axis`; the others are normalized by mean and variance.
     LayerNorm,
     /// The axes but the last; the first two operands have the shape of the result, or broadcast to it.
     SkipLayerNorm,

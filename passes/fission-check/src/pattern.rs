@@ -62,7 +62,6 @@ pub(super) fn normalization(graph: &Graph, result: TensorId) -> Option<Numbers> 
     };
     let ty = &graph.tensors[of].ty;
     let is_understood = is_plain(op, &op.op_type)
-        && op.inputs.len() == 3
         && image.len() > 2
         && dims(graph, of)? == image
         && *inner.first()? == images
@@ -90,15 +89,15 @@ pub(super) fn is_averaged(element: ElementType) -> bool {
     )
 }
 
-fn dims(graph: &Graph, tensor: TensorId) -> Option<Vec<u64>> {
+pub(super) fn dims(graph: &Graph, tensor: TensorId) -> Option<Vec<u64>> {
     graph.tensors[tensor].ty.known_shape()
 }
 
-fn maker(graph: &Graph, tensor: TensorId) -> Option<&Op> {
+pub(super) fn maker(graph: &Graph, tensor: TensorId) -> Option<&Op> {
     Some(&graph.ops[graph.tensors[tensor].producer?])
 }
 
-fn operand(op: &Op, place: usize) -> Option<TensorId> {
+pub(super) fn operand(op: &Op, place: usize) -> Option<TensorId> {
     op.inputs.get(place).copied().flatten()
 }
 

@@ -3,7 +3,8 @@
 //! A normalization over an image needs all of its operand before it gives a row of its result. In two passes the first one keeps of each channel the
 //! mean and the sum of the squares of what differs from it, which tiles find for their rows and put together; the second one multiplies and adds,
 //! element by element. What follows a normalization with numbers for each channel, a factor and a summand, becomes part of it:
-//! exporters write a normalization of groups as a normalization of instances between two reshapes, a product and a sum.
+//! exporters write a normalization of groups as a normalization of instances between two reshapes, a product and a sum. The same is done to a
+//! softmax (`softened`).
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::FissionError;
 use crate::names::{Names, find};
+use crate::softened::{Softened, softened};
 use crate::transfer::Transfer;
 
 /// What normalizations add where they do not say.
@@ -28,7 +30,7 @@ pub(crate) struct Norm {
     /// `N x C x ...`.
     operand: TensorId,
     result: TensorId,
-    /// Its own scale and bias, and a factor and a summand that follow it.
+    /// Of each channel or group: its own scale and bias, and a factor and a summand that follow it.
     numbers: [Option<TensorId>; 4],
     groups: u64,
     epsilon: f32,
@@ -55,7 +57,7 @@ pub(crate) fn streamable(graph: &Graph, bytes: u64) -> Vec<String> {
         .collect()
 }
 
-/// The graph with these normalizations in two passes.
+/// The graph with these normalizations, and ops of this kind, in two passes.
 pub(crate) fn stream(graph: &Graph, names: &[String]) -> Result<Graph, FissionError> {
     if names.is_empty() {
         return Ok(graph.clone());
@@ -65,14 +67,21 @@ pub(crate) fn stream(graph: &Graph, names: &[String]) -> Result<Graph, FissionEr
         known.extend(norm.ops.last().map(|&last| (last, norm.clone())));
     }
     let mut by_last: BTreeMap<OpId, Norm> = BTreeMap::new();
+    let mut softmaxes: BTreeMap<OpId, Softened> = BTreeMap::new();
+    let found = softened(graph);
     for name in names {
         let last = find(graph, name)?;
-        let norm = known
-            .get(&last)
-            .ok_or_else(|| FissionError::NotStreamed(name.clone()))?;
-        by_last.insert(last, norm.clone());
+        if let Some(norm) = known.get(&last) {
+            by_last.insert(last, norm.clone());
+        } else if let Some(softened) = found.iter().find(|softened| softened.last() == last) {
+            softmaxes.insert(last, softened.clone());
+        } else {
+            return Err(FissionError::NotStreamed(name.clone()));
+        }
     }
-    let gone: FxHashSet<OpId> = by_last.values().flat_map(|norm| norm.ops.iter().copied()).collect();
+    let ops = by_last.values().flat_map(|norm| &norm.ops);
+    let ops = ops.chain(softmaxes.values().flat_map(|softened| &softened.ops));
+    let gone: FxHashSet<OpId> = ops.copied().collect();
     let mut by_producer: FxHashMap<Option<OpId>, Vec<&Norm>> = FxHashMap::default();
     for norm in by_last.values() {
         let producer = graph.tensors[norm.operand].producer;
@@ -88,10 +97,11 @@ pub(crate) fn stream(graph: &Graph, names: &[String]) -> Result<Graph, FissionEr
         writer.moments(norm)?;
     }
     for id in graph.ops.keys() {
-        match by_last.get(&id) {
-            Some(norm) => writer.normalize(norm)?,
-            None if gone.contains(&id) => {}
-            None => writer.transfer.copy(id)?,
+        match (by_last.get(&id), softmaxes.get(&id)) {
+            (Some(norm), _) => writer.normalize(norm)?,
+            (_, Some(softened)) => softened.write(&mut writer.transfer, &mut writer.names)?,
+            _ if gone.contains(&id) => {}
+            _ => writer.transfer.copy(id)?,
         }
         for norm in by_producer.get(&Some(id)).into_iter().flatten() {
             writer.moments(norm)?;
@@ -345,9 +355,10 @@ impl Matcher<'_> {
     }
 }
 
-/// Whether an op, or what it is a clone of, is part of this normalization in two passes.
+/// Whether an op, or what it is a clone of, is part of this normalization or softmax in two passes.
 pub(crate) fn is_part(op: &Op, norm: &str) -> bool {
     let of = op.name.split("_again").next().unwrap_or_default();
     let rest = of.strip_prefix(norm);
-    op.domain == STREAMED_DOMAIN && rest.is_some_and(|rest| matches!(rest, "" | "_moments" | "_normalizer"))
+    let is_own = |rest: &str| matches!(rest, "" | "_moments" | "_normalizer" | "_exponentials");
+    op.domain == STREAMED_DOMAIN && rest.is_some_and(is_own)
 }

@@ -4,7 +4,7 @@ use remat_ir::{Attribute, ElementType};
 
 use super::nodes::{Nodes, RANK};
 use super::state::unsupported;
-use crate::{OnnxError, proto_type};
+use crate::OnnxError;
 
 impl Nodes<'_, '_> {
     pub(super) fn normalizer(&mut self) -> Result<(), OnnxError> {
@@ -106,15 +106,7 @@ impl Nodes<'_, '_> {
         let [factor, summand] = self.halves(normalizer, rank)?;
         let pixels = self.cast(image, element)?;
         let scaled = self.add("Mul", "scaled", &[&pixels, &factor]);
-        let wanted = self.element(self.result)?;
-        if wanted == element {
-            self.last("Add", &[&scaled, &summand]);
-        } else {
-            let moved = self.add("Add", "moved", &[&scaled, &summand]);
-            self.last("Cast", &[&moved]);
-            self.set("to", &Attribute::Int(i64::from(proto_type::code(wanted))));
-        }
-        Ok(())
+        self.last_of(element, "Add", "moved", &[&scaled, &summand])
     }
 }
 

@@ -4,11 +4,12 @@ use remat_ir::Graph;
 
 use super::super::tests::Random;
 use super::super::values::Rows;
+use super::softmax::{attention, softmax};
 use super::text::{Text, extents, f32s, list, shown, whole};
 
 impl Random {
     /// Boxes that make up all of a tensor along an axis.
-    fn partition(&mut self, dims: &[u64], axis: usize) -> Vec<Vec<Rows>> {
+    pub(super) fn partition(&mut self, dims: &[u64], axis: usize) -> Vec<Vec<Rows>> {
         let mut parts = Vec::new();
         let mut start = 0;
         while start < dims[axis] {
@@ -322,8 +323,10 @@ fn product(random: &mut Random) -> (Graph, Graph) {
 }
 
 pub(super) fn any(random: &mut Random) -> (Graph, Graph) {
-    match random.below(4) {
+    match random.below(6) {
         0 => product(random),
+        1 => softmax(random),
+        2 => attention(random),
         _ => normalization(random),
     }
 }

@@ -1,8 +1,9 @@
-//! Sums that are split and normalizations in two passes against the reference interpreter, in double precision: random ones in random parts compute what
+//! Sums that are split, normalizations and softmax in two passes against the reference interpreter, in double precision: random ones in random parts compute what
 //! the original computes, and what is changed, in the tiled graph or in the original, is rejected or computes the same still.
 
 mod changes;
 mod graphs;
+mod softmax;
 mod text;
 
 use remat_ir::{Graph, TensorId};
