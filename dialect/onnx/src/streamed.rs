@@ -8,7 +8,8 @@
 //! | `Moments` | `ReduceMean`, `Sub`, `ReduceSumSquare`, each of rows before all: kernels add up one number after the other, and lose 7e-5 of a sum of 512 x 512 squares; the difference may take the place of the part, where that is not read again |
 //! | `CombineMoments` | means relative to the first one, weighted; squares with what lies between the means added |
 //! | `Normalizer` | `f = scale * factor / sqrt(variance + epsilon)`, `o = bias * factor + summand - mean * f`: the factor that is multiplied by is the one that is subtracted with, so that its rounding does not matter where means are large |
-//! | `Normalize` | `Mul`, `Add`: in place |
+//! | `Normalizer` of statistics alone | `1 / sqrt(variance + epsilon)`, and the mean |
+//! | `Normalize` | `Mul`, `Add`: in place; with numbers for each element `Sub`, `Mul` and what these are: means are subtracted first, as the runtime does |
 //! | `CombineMeans` | `Mean`; with unequal counts a `Sum` of products |
 //! | `Exponentials` | `ReduceMax`, no less than the least finite number, `Sub`, `Exp`, `ReduceSum`: two values, with one row along the axis |
 //! | `Weigh` | the same, and a `MatMul` of the exponentials: a third value |

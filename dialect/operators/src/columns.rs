@@ -482,7 +482,7 @@ pub enum Split {
     PerImage,
     /// Along every axis; vectors have an element per channel.
     ChannelScale,
-    /// Along every axis; operand 1 has numbers for each channel of each image, `N x C x 1 x 2`.
+    /// Along every axis; operand 1 has numbers for each channel of each image, `N x C x 1 x 2`, and further operands broadcast to the result.
     ByChannel,
     /// Interpolation by whole factors.
     Resize,
@@ -506,6 +506,8 @@ pub enum Split {
     Soften,
     /// The axes before `axis`; the others are normalized by mean and variance.
     LayerNorm,
+    /// The axes before `axis`; the others are normalized by the mean of squares.
+    RootNorm,
     /// The axes but the last; the first two operands have the shape of the result, or broadcast to it.
     SkipLayerNorm,
     /// Images, and whole groups of channels.

@@ -6,8 +6,8 @@
 //! |---|---|---|
 //! | `Moments` | `x`, `N x C x ...` | `N x C x 1 x 2`: of each channel of each image the mean, and the sum of the squares of what differs from it |
 //! | `CombineMoments` | `Moments` of parts of one `x` | `Moments` of all of it; `counts` says how many elements of a channel each part has |
-//! | `Normalizer` | `Moments`, scale and bias (of each group or channel), and where given a factor and a summand that follow, which have an element for each channel | `N x C x 1 x 2`: by what each channel is multiplied, and what is added; `count`: elements of a channel, `groups`, `epsilon` |
-//! | `Normalize` | `x`, `Normalizer` | `x`, multiplied and added to |
+//! | `Normalizer` | `Moments`, and where given scale and bias (of each group or channel), and a factor and a summand that follow, which have an element for each channel | `N x C x 1 x 2`: by what each channel is multiplied, and what is added; `count`: elements of a channel, `groups`, `epsilon` |
+//! | `Normalize` | `x`, `Normalizer`, and where given a factor and a summand for each element | `x`, multiplied and added to |
 //! | `CombineMeans` | means of parts | their mean, weighted by `counts` |
 //! | `Exponentials` | `x` | `x` with one row along `axis`, of two numbers each: the maximum, and the sum of the exponentials of what differs from it |
 //! | `Weigh` | `x`, and `v` with as many rows as `x` has columns, which `axis` are | of each row of `x` the maximum, this sum, and the product of these exponentials and `v` |

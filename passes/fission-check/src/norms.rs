@@ -162,7 +162,7 @@ impl Checker<'_> {
 
     /// Rows of the result of a normalization.
     pub(super) fn normalized(&mut self, id: OpId, op: &Op, result: TensorId, part: &Part) {
-        let [Some(data), Some(numbers)] = op.inputs[..] else {
+        let [Some(data), Some(numbers), ref beside @ ..] = op.inputs[..] else {
             self.add(Code::F015, id, || {
                 format!("`{}` needs rows, and numbers for their channels", op.name)
             });
@@ -172,7 +172,7 @@ impl Checker<'_> {
             return;
         };
         let of = self.tensors.get(part.of.as_str()).copied();
-        let Some((of, norm)) = of.and_then(|of| Some((of, normalization(self.original, of)?))) else {
+        let Some((of, (norm, of_elements))) = of.and_then(|of| Some((of, normalization(self.original, of)?))) else {
             self.add(Code::F004, id, || {
                 format!("`{}` is not the result of a normalization over an image", part.of)
             });
@@ -192,6 +192,23 @@ impl Checker<'_> {
             self.add(Code::F005, id, || {
                 format!("operand 0 of `{}` holds {data}, not {rows}", op.name)
             });
+        }
+        let of_elements = of_elements.into_iter().flatten().collect::<Vec<_>>();
+        if beside.len() != of_elements.len() || beside.contains(&None) {
+            self.add(Code::F005, id, || {
+                format!("`{}` has not {} numbers for each element", op.name, of_elements.len())
+            });
+            return;
+        }
+        for (&now, number) in beside.iter().flatten().zip(of_elements) {
+            let dims = self.original.tensors[number].ty.known_shape().unwrap_or_default();
+            let first = part.ranges.len().saturating_sub(dims.len());
+            let expected = Held::Part {
+                of: number,
+                rows: Some(part.ranges[first..].to_vec()),
+                spare: None,
+            };
+            self.expect(id, op, now, &expected);
         }
         let own = Held::Numbers(Numbers {
             channels: [part.ranges[0].clone(), part.ranges[1].clone()],

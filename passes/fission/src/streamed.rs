@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::FissionError;
 use crate::names::{Names, find};
+use crate::rules::Site;
 use crate::softened::{Softened, softened};
 use crate::transfer::Transfer;
 
@@ -32,6 +33,8 @@ pub(crate) struct Norm {
     result: TensorId,
     /// Of each channel or group: its own scale and bias, and a factor and a summand that follow it.
     numbers: [Option<TensorId>; 4],
+    /// A factor and a summand for each element.
+    of_elements: [Option<TensorId>; 2],
     groups: u64,
     epsilon: f32,
     dims: Vec<u64>,
@@ -163,6 +166,9 @@ impl Writer<'_> {
         let mut spec = OpSpec::new(own.clone(), NORMALIZE);
         spec.domain = STREAMED_DOMAIN.to_owned();
         spec.inputs = vec![Some(self.whole(norm, norm.operand)?), Some(numbers)];
+        for number in norm.of_elements.into_iter().flatten() {
+            spec.inputs.push(Some(self.whole(norm, number)?));
+        }
         spec.parts = vec![Some(Part::whole(tensor.name.clone(), &norm.dims))];
         spec.results = vec![Some(ResultSpec {
             name: tensor.name.clone(),
@@ -229,17 +235,19 @@ impl Matcher<'_> {
         let row = operator(&op.domain, &op.op_type);
         let by_instance = row.split == Split::PerChannel && matches!(row.cost, Formula::Normalization(_));
         let by_group = row.split == Split::GroupNorm;
-        if !(by_instance || by_group) || op.results().count() != 1 {
+        let by_element = row.split == Split::LayerNorm;
+        if !(by_instance || by_group || by_element) || op.results().count() != 1 {
             return None;
         }
         let operand = |place: usize| op.inputs.get(place).copied().flatten();
-        let (data, scale, bias) = (operand(0)?, operand(1)?, operand(2)?);
+        let (data, scale, bias) = (operand(0)?, operand(1)?, operand(2));
         let own = self.dims(data)?;
         let mut norm = Norm {
             ops: vec![id],
             operand: data,
             result: op.results().next()?,
-            numbers: [Some(scale), Some(bias), None, None],
+            numbers: [Some(scale), bias, None, None],
+            of_elements: [None; 2],
             groups: *own.get(1)?,
             epsilon: match op.attributes.get("epsilon") {
                 Some(Attribute::Float(epsilon)) => *epsilon,
@@ -248,7 +256,19 @@ impl Matcher<'_> {
             },
             dims: own,
         };
-        if by_group {
+        if by_element {
+            // All channels together, or each by itself.
+            let site = Site::of_all(self.graph, op)?;
+            let first = site.axis_of(site.int("axis", -1), norm.dims.len()).ok()?;
+            norm.groups = if first == 1 { 1 } else { norm.groups };
+            (norm.of_elements, norm.numbers) = ([Some(scale), bias], [None; 4]);
+            let is_of_elements = |&number: &TensorId| self.dims(number).is_some_and(|dims| dims == norm.dims[first..]);
+            // Where the last axis alone is normalized, tiles along others keep every bit.
+            let is_of_image = matches!(first, 1 | 2) && first + 1 < norm.dims.len() && site.int("stash_type", 1) == 1;
+            if !is_of_image || !norm.of_elements.iter().flatten().all(is_of_elements) {
+                return None;
+            }
+        } else if by_group {
             norm.groups = u64::try_from(op.attributes.get("num_groups")?.as_int()?).ok()?;
         } else {
             self.between_reshapes(&mut norm);
@@ -258,12 +278,15 @@ impl Matcher<'_> {
             let dims = self.dims(place).unwrap_or_default();
             dims == [norm.groups] || dims == [norm.dims[1]]
         };
-        let (ty, has_numbers) = (&self.graph.tensors[norm.operand].ty, [scale, bias].iter().all(fits));
+        let ty = &self.graph.tensors[norm.operand].ty;
+        let has_numbers = by_element || bias.is_some_and(|bias| [scale, bias].iter().all(fits));
         let is_float = matches!(ty.element(), Some(ElementType::Float32 | ElementType::Float16));
         if !is_split || !has_numbers || !is_float || ty.has_free_dims() {
             return None;
         }
-        self.followed_by_numbers(&mut norm);
+        if !by_element {
+            self.followed_by_numbers(&mut norm);
+        }
         Some(norm)
     }
 

@@ -211,7 +211,11 @@ fn evaluate_op(op: &Op, operands: &[Option<&Numbers>]) -> Numbers {
                 numbers,
             )
         }
-        "Normalize" => normalize(operand(0), operand(1)),
+        "Normalize" => of_elements(normalize(operand(0), operand(1)), &all[2..]),
+        "LayerNormalization" => {
+            let axis = int("axis", -1).rem_euclid(operand(0).dims.len() as i64) as usize;
+            of_elements(layer_norm(operand(0), axis, epsilon), &all[1..])
+        }
         "Softmax" => map(&log_softmax(operand(0), int("axis", -1)), f64::exp),
         "Exponentials" => exponentials(operand(0), None, int("axis", -1)),
         "Weigh" => exponentials(operand(0), Some(operand(1)), int("axis", -1)),
@@ -479,6 +483,30 @@ fn group_norm(source: &Numbers, scale: &Numbers, bias: &Numbers, groups: usize, 
         }
     }
     made
+}
+
+/// Without a factor and a summand.
+fn layer_norm(source: &Numbers, axis: usize, epsilon: f64) -> Numbers {
+    let mut made = source.clone();
+    for row in made.data.chunks_mut(source.dims[axis..].iter().product()) {
+        let mean = row.iter().sum::<f64>() / row.len() as f64;
+        let variance = row.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / row.len() as f64;
+        row.iter_mut()
+            .for_each(|value| *value = (*value - mean) / (variance + epsilon).sqrt());
+    }
+    made
+}
+
+/// Times a factor and with a summand, as far as they are given.
+fn of_elements(source: Numbers, numbers: &[&Numbers]) -> Numbers {
+    let scaled = match numbers.first() {
+        Some(factor) => fold(&[&source, factor], |value, factor| value * factor),
+        None => source,
+    };
+    match numbers.get(1) {
+        Some(summand) => fold(&[&scaled, summand], |value, summand| value + summand),
+        None => scaled,
+    }
 }
 
 fn moments(source: &Numbers) -> Numbers {

@@ -65,7 +65,7 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("QLinearConv").split(S::QLinearConv).cost(F::Conv { weight: 3 })
         .shaped_as("Conv", &[0, 3], Element::OfOperand(7, T::Uint8)).slots(9, 0).workspace(W::QLinearConv),
     onnx("QLinearMatMul").split(QLINEAR_MATMUL).cost(F::MatMul).workspace(W::PerResult(4)),
-    onnx("RMSNormalization").split(S::LayerNorm).cost(F::Normalization(5)),
+    onnx("RMSNormalization").split(S::RootNorm).cost(F::Normalization(5)),
     onnx("RNN").cost(F::Recurrent { weights: [1, 2] }).slots(6, 2).workspace(W::Recurrent { gates: 1 }),
     onnx("ReduceL1").split(S::Sum).combine(C::Sum).cost(F::Reduce(1)).lists(&[1]).slots(2, 0),
     onnx("ReduceL2").split(S::Sum).cost(F::Reduce(2)).lists(&[1]).slots(2, 0),
@@ -79,7 +79,7 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("ReduceSumSquare").split(S::Sum).combine(C::Sum).cost(F::Reduce(2)).lists(&[1]).slots(2, 0),
     onnx("Resize").split(S::Resize).cost(F::Elementwise(8)).shape_from(3).lists(&[2, 3]).slots(4, 0).workspace(W::Resize).blocked(B::Resize { asymmetric: false }),
     onnx("RoiAlign").cost(F::Elementwise(8)),
-    onnx("SimplifiedLayerNormalization").split(S::LayerNorm).cost(F::Normalization(5)),
+    onnx("SimplifiedLayerNormalization").split(S::RootNorm).cost(F::Normalization(5)),
     onnx("Softmax").split(S::Softmax).cost(F::Softmax(20)).workspace(W::OffTheLastAxis).pieces(2).overwrites(0),
     onnx("SoftmaxCrossEntropyLoss").cost(F::Softmax(20)).slots(3, 2).workspace(W::Operand(0)),
     onnx("Upsample").cost(F::Elementwise(8)).lists(&[1]).blocked(B::Resize { asymmetric: true }),

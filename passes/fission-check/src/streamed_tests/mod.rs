@@ -34,7 +34,7 @@ fn computes(original: &Graph, tiled: &Graph) -> bool {
             let largest = before
                 .data
                 .iter()
-                .fold(1e-3_f64, |largest, value| largest.max(value.abs()));
+                .fold(1e-2_f64, |largest, value| largest.max(value.abs()));
             let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * largest;
             before.dims == after.dims && before.data.iter().zip(&after.data).all(is_near)
         })

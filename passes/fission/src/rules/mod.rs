@@ -63,6 +63,7 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
             | Split::Softmax
             | Split::LogSoftmax
             | Split::LayerNorm
+            | Split::RootNorm
             | Split::SkipLayerNorm
     );
     if !several && entry.results().count() != 1 {
@@ -88,7 +89,7 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
         Split::Einsum => einsum::einsum(&site),
         Split::AcrossAxis | Split::Softmax | Split::LogSoftmax => normalize::softmax(&site),
         Split::Soften => normalize::soften(&site),
-        Split::LayerNorm => normalize::layer_norm(&site),
+        Split::LayerNorm | Split::RootNorm => normalize::layer_norm(&site),
         Split::SkipLayerNorm => normalize::skip_layer_norm(&site),
         Split::GroupNorm => normalize::group_norm(&site),
         Split::Sum | Split::Maximum => normalize::reduce(&site),

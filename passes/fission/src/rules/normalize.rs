@@ -41,11 +41,14 @@ pub(super) fn channel_scale(site: &Site<'_>) -> Result<Cut, Reason> {
 
 /// Operands: `N x C x ...`, numbers for each channel of each image, and what broadcasts to the result.
 pub(super) fn by_channel(site: &Site<'_>) -> Result<Cut, Reason> {
-    let cut = site.same_rows(site.axis);
-    Ok(match site.axis {
-        0 | 1 => cut.with(1, site.axis, site.rows.clone()),
-        _ => cut,
-    })
+    let mut cut = site.same_rows(site.axis);
+    if site.axis < 2 {
+        cut = cut.with(1, site.axis, site.rows.clone());
+    }
+    for (place, need) in cut.needs.iter_mut().enumerate().skip(2) {
+        *need = site.aligned(place)?;
+    }
+    Ok(cut)
 }
 
 /// The sum runs over `axis`; in models of operator sets below 13 (`flattens`, or `opset` of the quantized form) over all axes after it, too, and
