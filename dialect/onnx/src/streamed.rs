@@ -1,4 +1,4 @@
-//! Normalizations in two passes ([`STREAMED_DOMAIN`]) as nodes of ONNX.
+//! Normalizations and softmax in two passes ([`STREAMED_DOMAIN`]) as nodes of ONNX.
 //!
 //! What ops of this domain find stays in two values of `N x C x 1 x 1`, a mean and squares or a factor and a summand: only where an op of
 //! another domain reads both, they stand side by side in one.
@@ -8,14 +8,21 @@
 //! | `Moments` | `ReduceMean`, `Sub`, `ReduceSumSquare`, each of rows before all: kernels add up one number after the other, and lose 7e-5 of a sum of 512 x 512 squares; the difference may take the place of the part, where that is not read again |
 //! | `CombineMoments` | means relative to the first one, weighted; squares with what lies between the means added |
 //! | `Normalizer` | `f = scale * factor / sqrt(variance + epsilon)`, `o = bias * factor + summand - mean * f`: the factor that is multiplied by is the one that is subtracted with, so that its rounding does not matter where means are large |
-//! | `Normalize` | `Mul`, `Add`: in place |
+//! | `Normalizer` of statistics alone | `1 / sqrt(variance + epsilon)`, and the mean |
+//! | `Normalize` | `Mul`, `Add`: in place; with numbers for each element `Sub`, `Mul` and what these are: means are subtracted first, as the runtime does |
 //! | `CombineMeans` | `Mean`; with unequal counts a `Sum` of products |
+//! | `Exponentials` | `ReduceMax`, no less than the least finite number, `Sub`, `Exp`, `ReduceSum`: two values, with one row along the axis |
+//! | `Weigh` | the same, and a `MatMul` of the exponentials: a third value |
+//! | `CombineExponentials` | `Max`; each sum times the exponential of what its maximum differs from that, `Sum` |
+//! | `Soften` | `Sub`, `Exp`, `Div`; with `log` two differences |
+//! | `Weighed` | `Div` |
 //!
 //! Statistics of halves are kept in single precision, and halves multiplied there: the squares of a part would not fit, nor would the factor of a
 //! small variance.
 
 mod nodes;
 mod normalize;
+mod softmax;
 mod state;
 mod sums;
 
@@ -55,6 +62,11 @@ impl<'a> Streamed<'a> {
             "Normalizer" => nodes.normalizer()?,
             "Normalize" => nodes.normalize()?,
             "CombineMeans" => nodes.combine_means()?,
+            "Exponentials" => nodes.exponentials(false)?,
+            "Weigh" => nodes.exponentials(true)?,
+            "CombineExponentials" => nodes.combine_exponentials()?,
+            "Soften" => nodes.soften()?,
+            "Weighed" => nodes.weighed()?,
             other => {
                 return Err(unsupported(
                     op,

@@ -172,6 +172,9 @@ pub enum Combine {
     /// Means, and sums of the squares of what differs from them, as Chan, Golub and LeVeque put them together (Algorithms for Computing the
     /// Sample Variance, 1983, equation 2.1).
     Moments,
+    /// Maxima, and sums of exponentials of what differs from them, as Milakov and Gimelshein put them together (Online normalizer calculation for
+    /// softmax, 2018, equation 4).
+    Exponentials,
 }
 
 /// Another operator whose result has the shape of the row's.
@@ -479,7 +482,7 @@ pub enum Split {
     PerImage,
     /// Along every axis; vectors have an element per channel.
     ChannelScale,
-    /// Along every axis; operand 1 has numbers for each channel of each image, `N x C x 1 x 2`.
+    /// Along every axis; operand 1 has numbers for each channel of each image, `N x C x 1 x 2`, and further operands broadcast to the result.
     ByChannel,
     /// Interpolation by whole factors.
     Resize,
@@ -492,9 +495,19 @@ pub enum Split {
     /// Products and sums over letters that name axes: the letters of the result.
     Einsum,
     /// Every axis but `axis`; in models of operator sets below 13 the axes before `axis`.
+    AcrossAxis,
+    /// The same, of exponentials that are divided by their sum.
     Softmax,
-    /// The axes before `axis`.
+    /// The same, of the logarithms of those.
+    LogSoftmax,
+    /// Not at all; what it sums up along `axis` are exponentials, and what they weigh of operand 1.
+    Exponentials,
+    /// Along `axis`; operand 1 has numbers for the rows across it.
+    Soften,
+    /// The axes before `axis`; the others are normalized by mean and variance.
     LayerNorm,
+    /// The axes before `axis`; the others are normalized by the mean of squares.
+    RootNorm,
     /// The axes but the last; the first two operands have the shape of the result, or broadcast to it.
     SkipLayerNorm,
     /// Images, and whole groups of channels.

@@ -110,7 +110,7 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("QLinearMul").split(S::Elementwise).cost(F::Elementwise(4)).shaped_as("Add", &[0, 3], Element::Same),
     microsoft("QLinearReduceMean").cost(F::Reduce(1)),
     microsoft("QLinearSigmoid").split(S::Elementwise).cost(F::Transcendental(32)).shaped_as("Identity", &[0], Element::Same),
-    microsoft("QLinearSoftmax").split(S::Softmax).cost(F::Softmax(20)).shaped_as("Identity", &[0], Element::Same),
+    microsoft("QLinearSoftmax").split(S::AcrossAxis).cost(F::Softmax(20)).shaped_as("Identity", &[0], Element::Same),
     microsoft("QLinearWhere").split(S::Elementwise).cost(F::Elementwise(4)),
     microsoft("QOrderedGelu").cost(F::Transcendental(64)),
     microsoft("QOrderedLayerNormalization").cost(F::Normalization(8)),

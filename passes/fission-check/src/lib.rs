@@ -7,7 +7,8 @@
 //! - a tile of an op computes a box of the op's result if its operands hold the boxes, and its attributes and integer operands are the ones,
 //!   that the rules give for that box from the original op alone. A larger operand would shift a window, a smaller one lack rows;
 //! - what an op sums up over rows of its operand is put together with what it sums up over all others;
-//! - a normalization multiplies by and adds what follows from the statistics of all of its operand, and from its own numbers.
+//! - a normalization multiplies by and adds what follows from the statistics of all of its operand, and from its own numbers;
+//! - a softmax divides by the sum of the exponentials of all of its operand, less their maximum.
 //!
 //! The rules are those of this module: nothing of them comes from what makes tiled graphs. They know operators by name; an op of which they
 //! know nothing may run again whole, but not in tiles. Some kernels need rows around a box that are not there and give rows that are not right:
@@ -21,6 +22,7 @@ mod norms;
 mod pattern;
 mod rules;
 mod site;
+mod softmax;
 #[cfg(test)]
 mod streamed_tests;
 mod sums;

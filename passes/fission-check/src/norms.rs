@@ -5,6 +5,7 @@ use remat_verify::Code;
 
 use super::Checker;
 use super::pattern::{is_averaged, normalization};
+use super::softmax::kept;
 use super::sums::{elements, has_counts, joined};
 use super::values::{Held, Numbers, Rows};
 
@@ -45,26 +46,29 @@ impl Checker<'_> {
     }
 
     /// Statistics of rows put together.
-    pub(super) fn combined_moments(&mut self, id: OpId, op: &Op, result: TensorId, part: &Part) {
+    pub(super) fn combined_statistics(&mut self, id: OpId, op: &Op, result: TensorId, part: &Part) {
         let Some(held) = self.operands_to_combine(id, op) else {
             return;
         };
-        let mut tensor = None;
+        let first = &held[0];
         let mut boxes = Vec::new();
         for held in &held {
-            match held {
-                Held::Moments { of, rows } if tensor.is_none_or(|tensor| tensor == *of) => {
-                    tensor = Some(*of);
-                    boxes.push(rows.clone());
-                }
-                other => {
-                    let other = other.shown(self.original);
+            let is_own = match held {
+                Held::Moments { .. } => op.op_type == "CombineMoments",
+                Held::Exponentials { .. } => op.op_type == "CombineExponentials",
+                Held::Part { .. } | Held::Sum { .. } | Held::Numbers(_) | Held::Integers => false,
+            };
+            let rows = held.rows().map(<[Rows]>::to_vec).filter(|_| is_own);
+            match rows.filter(|rows| first.of_rows(rows.clone()) == *held) {
+                Some(rows) => boxes.push(rows),
+                None => {
+                    let other = held.shown(self.original);
                     self.add(Code::F014, id, || format!("`{}` cannot put {other} together", op.name));
                     return;
                 }
             }
         }
-        let Some((of, rows)) = tensor.zip(joined(&boxes)) else {
+        let Some(rows) = joined(&boxes) else {
             self.add(Code::F014, id, || {
                 format!(
                     "the rows of the statistics that `{}` puts together do not abut",
@@ -73,12 +77,16 @@ impl Checker<'_> {
             });
             return;
         };
-        if !has_counts(op, boxes.iter().map(|rows| elements(&rows[2..]))) {
+        let is_weighted = match first {
+            Held::Moments { .. } => has_counts(op, boxes.iter().map(|rows| elements(&rows[2..]))),
+            _ => op.attributes.is_empty(),
+        };
+        if !is_weighted {
             self.add(Code::F014, id, || {
                 format!("`{}` weighs statistics by other numbers than their elements", op.name)
             });
         }
-        self.state(id, op, result, part, Held::Moments { of, rows }, Code::F014);
+        self.state(id, op, result, part, first.of_rows(rows), Code::F014);
     }
 
     /// What channels are multiplied by and what is added, made of statistics.
@@ -154,7 +162,7 @@ impl Checker<'_> {
 
     /// Rows of the result of a normalization.
     pub(super) fn normalized(&mut self, id: OpId, op: &Op, result: TensorId, part: &Part) {
-        let [Some(data), Some(numbers)] = op.inputs[..] else {
+        let [Some(data), Some(numbers), ref beside @ ..] = op.inputs[..] else {
             self.add(Code::F015, id, || {
                 format!("`{}` needs rows, and numbers for their channels", op.name)
             });
@@ -164,7 +172,7 @@ impl Checker<'_> {
             return;
         };
         let of = self.tensors.get(part.of.as_str()).copied();
-        let Some((of, norm)) = of.and_then(|of| Some((of, normalization(self.original, of)?))) else {
+        let Some((of, (norm, of_elements))) = of.and_then(|of| Some((of, normalization(self.original, of)?))) else {
             self.add(Code::F004, id, || {
                 format!("`{}` is not the result of a normalization over an image", part.of)
             });
@@ -185,6 +193,23 @@ impl Checker<'_> {
                 format!("operand 0 of `{}` holds {data}, not {rows}", op.name)
             });
         }
+        let of_elements = of_elements.into_iter().flatten().collect::<Vec<_>>();
+        if beside.len() != of_elements.len() || beside.contains(&None) {
+            self.add(Code::F005, id, || {
+                format!("`{}` has not {} numbers for each element", op.name, of_elements.len())
+            });
+            return;
+        }
+        for (&now, number) in beside.iter().flatten().zip(of_elements) {
+            let dims = self.original.tensors[number].ty.known_shape().unwrap_or_default();
+            let first = part.ranges.len().saturating_sub(dims.len());
+            let expected = Held::Part {
+                of: number,
+                rows: Some(part.ranges[first..].to_vec()),
+                spare: None,
+            };
+            self.expect(id, op, now, &expected);
+        }
         let own = Held::Numbers(Numbers {
             channels: [part.ranges[0].clone(), part.ranges[1].clone()],
             ..norm
@@ -203,10 +228,10 @@ impl Checker<'_> {
         self.define(id, op, result, part, held, Code::F002);
     }
 
-    /// Notes what two numbers for each channel are; that, and their type, must be stated.
+    /// Notes what statistics, or the numbers that follow, are; that, and their type, must be stated.
     pub(super) fn state(&mut self, id: OpId, op: &Op, result: TensorId, part: &Part, held: Held, code: Code) {
         let (of, rows) = match &held {
-            Held::Moments { of, rows } => (*of, rows.clone()),
+            Held::Moments { of, rows } | Held::Exponentials { of, rows, .. } => (*of, rows.clone()),
             Held::Numbers(numbers) => {
                 let dims = self.original.tensors[numbers.of].ty.known_shape().unwrap_or_default();
                 let others = dims.iter().skip(2).map(|&dim| 0..dim);
@@ -214,8 +239,16 @@ impl Checker<'_> {
             }
             Held::Part { .. } | Held::Sum { .. } | Held::Integers => return,
         };
-        let channels = rows.iter().take(2).map(|rows| rows.end - rows.start);
-        let dims: Vec<u64> = channels.chain([1, 2]).collect();
+        let dims = match &held {
+            Held::Exponentials { of, weighed, axis, .. } => {
+                let dims = |tensor: TensorId| self.original.tensors[tensor].ty.known_shape().unwrap_or_default();
+                kept(&dims(*of), weighed.map(dims).as_deref(), *axis)
+            }
+            _ => {
+                let channels = rows.iter().take(2).map(|rows| rows.end - rows.start);
+                Some(channels.chain([1, 2]).collect())
+            }
+        };
         let ty = &self.tiled.tensors[result].ty;
         let stated = Part {
             of: self.original.tensors[of].name.clone(),
@@ -227,10 +260,10 @@ impl Checker<'_> {
             let held = held.shown(self.original);
             self.add(code, id, || format!("`{}` states {part}, it computes {held}", op.name));
         }
-        if ty.element() != Some(ElementType::Float32) || ty.known_shape() != Some(dims) {
+        if ty.element() != Some(ElementType::Float32) || dims.is_none() || ty.known_shape() != dims {
             let name = &self.tiled.tensors[result].name;
             self.add(Code::F002, id, || {
-                format!("`{name}` is {ty}, not two numbers in single precision for each channel")
+                format!("`{name}` is {ty}, not what is kept of each channel or row in single precision")
             });
         }
         self.values.set(result, held);

@@ -2,6 +2,7 @@
 
 use remat_ir::{Attribute, ElementType, Graph, Op, StorageClass, TensorId};
 
+use super::site::axis;
 use super::values::Numbers;
 
 /// What normalizations add to the variance where they do not say.
@@ -9,7 +10,9 @@ const EPSILON: f32 = 1e-5;
 
 /// The normalization over an image whose result is `result`, `N x C x ...`: one op, or instances between two reshapes; then, if they are there, a
 /// product with a constant for each channel, and a sum with one.
-pub(super) fn normalization(graph: &Graph, result: TensorId) -> Option<Numbers> {
+///
+/// Then, where each element has a factor and a summand instead, what these are: they have the last axes of the image.
+pub(super) fn normalization(graph: &Graph, result: TensorId) -> Option<(Numbers, [Option<TensorId>; 2])> {
     let image = dims(graph, result)?;
     let mut numbers = [None; 4];
     let mut at = result;
@@ -32,8 +35,9 @@ pub(super) fn normalization(graph: &Graph, result: TensorId) -> Option<Numbers> 
         }
         false => inner,
     };
-    let (scale, bias) = (operand(op, 1)?, operand(op, 2)?);
-    (numbers[0], numbers[1]) = (Some(scale), Some(bias));
+    let (scale, bias) = (operand(op, 1)?, operand(op, 2));
+    (numbers[0], numbers[1]) = (Some(scale), bias);
+    let mut of_elements = [None; 2];
     let (&images, &channels) = (image.first()?, image.get(1)?);
     let inner = dims(graph, inner)?;
     let int = |name: &str, default: i64| match op.attributes.get(name) {
@@ -49,6 +53,21 @@ pub(super) fn normalization(graph: &Graph, result: TensorId) -> Option<Numbers> 
             let groups = u64::try_from(op.attributes.get("num_groups")?.as_int()?).ok()?;
             (groups, vec![groups, channels])
         }
+        "LayerNormalization" if at == result && !is_between_reshapes && int("stash_type", 1)? == 1 => {
+            let first = axis(int("axis", -1)?, image.len()).ok()?;
+            of_elements = [Some(scale), bias];
+            numbers = [None; 4];
+            let groups = match first {
+                1 => 1,
+                2 => channels,
+                _ => return None,
+            };
+            let has_last_axes = |&number: &TensorId| dims(graph, number).is_some_and(|dims| dims == image[first..]);
+            if !of_elements.iter().flatten().all(has_last_axes) {
+                return None;
+            }
+            (groups, Vec::new())
+        }
         _ => return None,
     };
     let epsilon = match op.attributes.get("epsilon") {
@@ -62,24 +81,24 @@ pub(super) fn normalization(graph: &Graph, result: TensorId) -> Option<Numbers> 
     };
     let ty = &graph.tensors[of].ty;
     let is_understood = is_plain(op, &op.op_type)
-        && op.inputs.len() == 3
         && image.len() > 2
         && dims(graph, of)? == image
         && *inner.first()? == images
         && groups > 0
         && channels.is_multiple_of(groups)
-        && fits(scale)
-        && fits(bias)
+        && op.inputs.len() <= 3
+        && (of_elements[0].is_some() || fits(scale) && fits(bias?))
         && is_averaged(ty.element()?)
         && !ty.has_free_dims()
         && !graph.tensors[result].ty.has_free_dims();
-    is_understood.then(|| Numbers {
+    let numbers = Numbers {
         of,
         channels: [0..images, 0..channels],
         groups,
         epsilon: epsilon.to_bits(),
         numbers,
-    })
+    };
+    is_understood.then_some((numbers, of_elements))
 }
 
 /// Whether statistics in single precision are no less precise than elements of this type.
@@ -90,15 +109,15 @@ pub(super) fn is_averaged(element: ElementType) -> bool {
     )
 }
 
-fn dims(graph: &Graph, tensor: TensorId) -> Option<Vec<u64>> {
+pub(super) fn dims(graph: &Graph, tensor: TensorId) -> Option<Vec<u64>> {
     graph.tensors[tensor].ty.known_shape()
 }
 
-fn maker(graph: &Graph, tensor: TensorId) -> Option<&Op> {
+pub(super) fn maker(graph: &Graph, tensor: TensorId) -> Option<&Op> {
     Some(&graph.ops[graph.tensors[tensor].producer?])
 }
 
-fn operand(op: &Op, place: usize) -> Option<TensorId> {
+pub(super) fn operand(op: &Op, place: usize) -> Option<TensorId> {
     op.inputs.get(place).copied().flatten()
 }
 

@@ -22,6 +22,13 @@ pub(super) enum Held {
     Sum { op: OpId, rows: Vec<Rows> },
     /// The statistics of rows of a tensor, by channel.
     Moments { of: TensorId, rows: Vec<Rows> },
+    /// The maxima of rows of a tensor along an axis, and the sums of the exponentials of what differs from them; and what these weigh.
+    Exponentials {
+        of: TensorId,
+        weighed: Option<TensorId>,
+        axis: usize,
+        rows: Vec<Rows>,
+    },
     /// What channels are multiplied by and what is added to normalize them.
     Numbers(Numbers),
     /// Elements that the tiled graph states.
@@ -52,6 +59,23 @@ impl Held {
         }
     }
 
+    /// The rows that statistics are of.
+    pub(super) fn rows(&self) -> Option<&[Rows]> {
+        match self {
+            Self::Moments { rows, .. } | Self::Exponentials { rows, .. } => Some(rows),
+            Self::Part { .. } | Self::Sum { .. } | Self::Numbers(_) | Self::Integers => None,
+        }
+    }
+
+    /// The same statistics of other rows.
+    pub(super) fn of_rows(&self, own: Vec<Rows>) -> Self {
+        let mut other = self.clone();
+        if let Self::Moments { rows, .. } | Self::Exponentials { rows, .. } = &mut other {
+            *rows = own;
+        }
+        other
+    }
+
     /// For people: `y[0:1, 8:16]`.
     pub(super) fn shown(&self, original: &Graph) -> String {
         match self {
@@ -75,6 +99,16 @@ impl Held {
                 format!("what `{}` sums up {}", op.name, over(of, rows))
             }
             Self::Moments { of, rows } => format!("the statistics {}", over(original.tensors[*of].name.clone(), rows)),
+            Self::Exponentials {
+                of,
+                weighed,
+                axis,
+                rows,
+            } => {
+                let name = |tensor: TensorId| original.tensors[tensor].name.clone();
+                let weighed = weighed.map_or_else(String::new, |weighed| format!(" of {}", name(weighed)));
+                format!("the exponentials{weighed} along axis {axis} {}", over(name(*of), rows))
+            }
             Self::Numbers(numbers) => numbers.shown(original),
             Self::Integers => "elements of its own".to_owned(),
         }

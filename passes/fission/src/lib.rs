@@ -13,7 +13,7 @@
 //!
 //! Where every bit must stay, rows of images are put back into ONNX Runtime's blocks of channels by pools of single elements (`blocks`).
 //!
-//! A normalization over an image may run in two passes ([`Tiling::streamed`]), and sums may be split, where [`Exactness::Close`] permits it.
+//! A normalization over an image and a softmax may run in two passes ([`Tiling::streamed`]), and sums may be split, where [`Exactness::Close`] permits it.
 //!
 //! Rows that two tiles need, those around a window, are computed twice or handed on ([`Mode`]). A fused chain may also run a second time before
 //! a later op ([`Again`]), so that the skip of a U-Net is tiled together with what reads it.
@@ -21,7 +21,7 @@
 //! [`split()`] holds the rules: which rows of operands an op needs for rows of its result. [`Exactness`] says which tiles have the bits of the
 //! whole in ONNX Runtime. [`by_member`] proves with the same rules that a model computes the members of a batch apart. [`search()`] finds tilings by the cost model and the replayed reference order; [`bound()`] says what no tiling can go below.
 //!
-//! The way of a tiling through the modules: `streamed` puts normalizations in two passes, `moved` lets ops run earlier, `repeat` adds clones of fused chains, `course` works out rows tile by tile with the rules in `rules`
+//! The way of a tiling through the modules: `streamed` puts normalizations and, with `softened`, softmaxes in two passes, `moved` lets ops run earlier, `repeat` adds clones of fused chains, `course` works out rows tile by tile with the rules in `rules`
 //! and the condition in `exact`, `pieces` writes what they say.
 
 mod apply;
@@ -40,6 +40,7 @@ mod pieces;
 mod repeat;
 mod rules;
 mod search;
+mod softened;
 mod streamed;
 mod sum_up;
 mod sums;

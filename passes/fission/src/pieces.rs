@@ -414,7 +414,7 @@ impl<'g> Writer<'g> {
         let tensor = &self.transfer.graph.tensors[result];
         let dims = tensor.ty.known_shape().unwrap_or_default();
         let part = match summed.combine {
-            Combine::Moments => summed.over.clone(),
+            Combine::Moments | Combine::Exponentials => summed.over.clone(),
             _ => Some(Part::whole(self.transfer.tensor_of(result), &dims)),
         };
         let names = [self.names.op(&tensor.name), tensor.name.clone()];

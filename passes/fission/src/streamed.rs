@@ -3,7 +3,8 @@
 //! A normalization over an image needs all of its operand before it gives a row of its result. In two passes the first one keeps of each channel the
 //! mean and the sum of the squares of what differs from it, which tiles find for their rows and put together; the second one multiplies and adds,
 //! element by element. What follows a normalization with numbers for each channel, a factor and a summand, becomes part of it:
-//! exporters write a normalization of groups as a normalization of instances between two reshapes, a product and a sum.
+//! exporters write a normalization of groups as a normalization of instances between two reshapes, a product and a sum. The same is done to a
+//! softmax (`softened`).
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::FissionError;
 use crate::names::{Names, find};
+use crate::rules::Site;
+use crate::softened::{Softened, softened};
 use crate::transfer::Transfer;
 
 /// What normalizations add where they do not say.
@@ -28,8 +31,10 @@ pub(crate) struct Norm {
     /// `N x C x ...`.
     operand: TensorId,
     result: TensorId,
-    /// Its own scale and bias, and a factor and a summand that follow it.
+    /// Of each channel or group: its own scale and bias, and a factor and a summand that follow it.
     numbers: [Option<TensorId>; 4],
+    /// A factor and a summand for each element.
+    of_elements: [Option<TensorId>; 2],
     groups: u64,
     epsilon: f32,
     dims: Vec<u64>,
@@ -55,7 +60,7 @@ pub(crate) fn streamable(graph: &Graph, bytes: u64) -> Vec<String> {
         .collect()
 }
 
-/// The graph with these normalizations in two passes.
+/// The graph with these normalizations, and ops of this kind, in two passes.
 pub(crate) fn stream(graph: &Graph, names: &[String]) -> Result<Graph, FissionError> {
     if names.is_empty() {
         return Ok(graph.clone());
@@ -65,14 +70,21 @@ pub(crate) fn stream(graph: &Graph, names: &[String]) -> Result<Graph, FissionEr
         known.extend(norm.ops.last().map(|&last| (last, norm.clone())));
     }
     let mut by_last: BTreeMap<OpId, Norm> = BTreeMap::new();
+    let mut softmaxes: BTreeMap<OpId, Softened> = BTreeMap::new();
+    let found = softened(graph);
     for name in names {
         let last = find(graph, name)?;
-        let norm = known
-            .get(&last)
-            .ok_or_else(|| FissionError::NotStreamed(name.clone()))?;
-        by_last.insert(last, norm.clone());
+        if let Some(norm) = known.get(&last) {
+            by_last.insert(last, norm.clone());
+        } else if let Some(softened) = found.iter().find(|softened| softened.last() == last) {
+            softmaxes.insert(last, softened.clone());
+        } else {
+            return Err(FissionError::NotStreamed(name.clone()));
+        }
     }
-    let gone: FxHashSet<OpId> = by_last.values().flat_map(|norm| norm.ops.iter().copied()).collect();
+    let ops = by_last.values().flat_map(|norm| &norm.ops);
+    let ops = ops.chain(softmaxes.values().flat_map(|softened| &softened.ops));
+    let gone: FxHashSet<OpId> = ops.copied().collect();
     let mut by_producer: FxHashMap<Option<OpId>, Vec<&Norm>> = FxHashMap::default();
     for norm in by_last.values() {
         let producer = graph.tensors[norm.operand].producer;
@@ -88,10 +100,11 @@ pub(crate) fn stream(graph: &Graph, names: &[String]) -> Result<Graph, FissionEr
         writer.moments(norm)?;
     }
     for id in graph.ops.keys() {
-        match by_last.get(&id) {
-            Some(norm) => writer.normalize(norm)?,
-            None if gone.contains(&id) => {}
-            None => writer.transfer.copy(id)?,
+        match (by_last.get(&id), softmaxes.get(&id)) {
+            (Some(norm), _) => writer.normalize(norm)?,
+            (_, Some(softened)) => softened.write(&mut writer.transfer, &mut writer.names)?,
+            _ if gone.contains(&id) => {}
+            _ => writer.transfer.copy(id)?,
         }
         for norm in by_producer.get(&Some(id)).into_iter().flatten() {
             writer.moments(norm)?;
@@ -153,6 +166,9 @@ impl Writer<'_> {
         let mut spec = OpSpec::new(own.clone(), NORMALIZE);
         spec.domain = STREAMED_DOMAIN.to_owned();
         spec.inputs = vec![Some(self.whole(norm, norm.operand)?), Some(numbers)];
+        for number in norm.of_elements.into_iter().flatten() {
+            spec.inputs.push(Some(self.whole(norm, number)?));
+        }
         spec.parts = vec![Some(Part::whole(tensor.name.clone(), &norm.dims))];
         spec.results = vec![Some(ResultSpec {
             name: tensor.name.clone(),
@@ -219,17 +235,19 @@ impl Matcher<'_> {
         let row = operator(&op.domain, &op.op_type);
         let by_instance = row.split == Split::PerChannel && matches!(row.cost, Formula::Normalization(_));
         let by_group = row.split == Split::GroupNorm;
-        if !(by_instance || by_group) || op.results().count() != 1 {
+        let by_element = row.split == Split::LayerNorm;
+        if !(by_instance || by_group || by_element) || op.results().count() != 1 {
             return None;
         }
         let operand = |place: usize| op.inputs.get(place).copied().flatten();
-        let (data, scale, bias) = (operand(0)?, operand(1)?, operand(2)?);
+        let (data, scale, bias) = (operand(0)?, operand(1)?, operand(2));
         let own = self.dims(data)?;
         let mut norm = Norm {
             ops: vec![id],
             operand: data,
             result: op.results().next()?,
-            numbers: [Some(scale), Some(bias), None, None],
+            numbers: [Some(scale), bias, None, None],
+            of_elements: [None; 2],
             groups: *own.get(1)?,
             epsilon: match op.attributes.get("epsilon") {
                 Some(Attribute::Float(epsilon)) => *epsilon,
@@ -238,7 +256,19 @@ impl Matcher<'_> {
             },
             dims: own,
         };
-        if by_group {
+        if by_element {
+            // All channels together, or each by itself.
+            let site = Site::of_all(self.graph, op)?;
+            let first = site.axis_of(site.int("axis", -1), norm.dims.len()).ok()?;
+            norm.groups = if first == 1 { 1 } else { norm.groups };
+            (norm.of_elements, norm.numbers) = ([Some(scale), bias], [None; 4]);
+            let is_of_elements = |&number: &TensorId| self.dims(number).is_some_and(|dims| dims == norm.dims[first..]);
+            // Where the last axis alone is normalized, tiles along others keep every bit.
+            let is_of_image = matches!(first, 1 | 2) && first + 1 < norm.dims.len() && site.int("stash_type", 1) == 1;
+            if !is_of_image || !norm.of_elements.iter().flatten().all(is_of_elements) {
+                return None;
+            }
+        } else if by_group {
             norm.groups = u64::try_from(op.attributes.get("num_groups")?.as_int()?).ok()?;
         } else {
             self.between_reshapes(&mut norm);
@@ -248,12 +278,15 @@ impl Matcher<'_> {
             let dims = self.dims(place).unwrap_or_default();
             dims == [norm.groups] || dims == [norm.dims[1]]
         };
-        let (ty, has_numbers) = (&self.graph.tensors[norm.operand].ty, [scale, bias].iter().all(fits));
+        let ty = &self.graph.tensors[norm.operand].ty;
+        let has_numbers = by_element || bias.is_some_and(|bias| [scale, bias].iter().all(fits));
         let is_float = matches!(ty.element(), Some(ElementType::Float32 | ElementType::Float16));
         if !is_split || !has_numbers || !is_float || ty.has_free_dims() {
             return None;
         }
-        self.followed_by_numbers(&mut norm);
+        if !by_element {
+            self.followed_by_numbers(&mut norm);
+        }
         Some(norm)
     }
 
@@ -345,9 +378,10 @@ impl Matcher<'_> {
     }
 }
 
-/// Whether an op, or what it is a clone of, is part of this normalization in two passes.
+/// Whether an op, or what it is a clone of, is part of this normalization or softmax in two passes.
 pub(crate) fn is_part(op: &Op, norm: &str) -> bool {
     let of = op.name.split("_again").next().unwrap_or_default();
     let rest = of.strip_prefix(norm);
-    op.domain == STREAMED_DOMAIN && rest.is_some_and(|rest| matches!(rest, "" | "_moments" | "_normalizer"))
+    let is_own = |rest: &str| matches!(rest, "" | "_moments" | "_normalizer" | "_exponentials");
+    op.domain == STREAMED_DOMAIN && rest.is_some_and(is_own)
 }

@@ -65,6 +65,16 @@ pub(crate) fn along(
             }
             (own, Some(inner))
         }
+        Split::Exponentials => {
+            let own = axis.of_rank(extents.len())?;
+            let stated = op.attributes.get("axis").and_then(Attribute::as_int);
+            let inner = operand(1).map(|right| dims(right)?.len().checked_sub(2));
+            let is_own = stated.is_some_and(|stated| usize::try_from(stated) == Ok(own));
+            (
+                is_own.then_some(own)?,
+                inner.map_or(Some(None), |inner| inner.map(Some))?,
+            )
+        }
         Split::Sum | Split::Maximum => {
             let site = Site::of_all(graph, op)?;
             // A vector has one axis only.

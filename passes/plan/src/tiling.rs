@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 pub struct Tiling {
     /// Normalizations that run in two passes, by the name of their last op, which the second pass has. The op that finds the statistics of
     /// their operand stands right behind what makes that, and has the name and `_moments`; the one that makes factors of them stands before the
-    /// second pass, and has the name and `_normalizer`.
+    /// second pass, and has the name and `_normalizer`. Softmaxes, too, alone or with the product that each is the left operand of: right before
+    /// the last op stands one with the name and `_exponentials`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streamed: Vec<String>,
     /// Ops that run earlier, in this order.

@@ -211,7 +211,28 @@ fn evaluate_op(op: &Op, operands: &[Option<&Numbers>]) -> Numbers {
                 numbers,
             )
         }
-        "Normalize" => normalize(operand(0), operand(1)),
+        "Normalize" => of_elements(normalize(operand(0), operand(1)), &all[2..]),
+        "LayerNormalization" => {
+            let axis = int("axis", -1).rem_euclid(operand(0).dims.len() as i64) as usize;
+            of_elements(layer_norm(operand(0), axis, epsilon), &all[1..])
+        }
+        "Softmax" => map(&log_softmax(operand(0), int("axis", -1)), f64::exp),
+        "Exponentials" => exponentials(operand(0), None, int("axis", -1)),
+        "Weigh" => exponentials(operand(0), Some(operand(1)), int("axis", -1)),
+        "CombineExponentials" => combine_exponentials(&all),
+        "Soften" => {
+            let [most, sum] = [0, 1].map(|column| without_last_axis(&columns(operand(1), column..column + 1)));
+            let shifted = fold(&[operand(0), &most], |value, most| value - most);
+            match int("log", 0) {
+                0 => fold(&[&map(&shifted, f64::exp), &sum], |value, sum| value / sum),
+                _ => fold(&[&shifted, &sum], |value, sum| value - sum.ln()),
+            }
+        }
+        "Weighed" => {
+            let all = operand(0);
+            let weighed = columns(all, 2..all.dims.last().copied().unwrap_or(2));
+            fold(&[&weighed, &columns(all, 1..2)], |value, sum| value / sum)
+        }
         name => panic!("`{name}` is not known in double precision"),
     }
 }
@@ -274,6 +295,53 @@ fn log_softmax(value: &Numbers, axis: i64) -> Numbers {
     let shifted = fold(&[value, &most], |value, most| value - most);
     let sums = reduce(&map(&shifted, f64::exp), &[axis], true, "ReduceSum");
     fold(&[&shifted, &map(&sums, f64::ln)], |value, sum| value - sum)
+}
+
+/// The maximum along an axis, the sum of the exponentials of what differs from it, and what these weigh.
+fn exponentials(value: &Numbers, weighed: Option<&Numbers>, axis: i64) -> Numbers {
+    let axis = axis.rem_euclid(value.dims.len() as i64) as usize;
+    let most = reduce(value, &[axis], true, "ReduceMax");
+    let powers = map(&fold(&[value, &most], |value, most| value - most), f64::exp);
+    let sum = reduce(&powers, &[axis], true, "ReduceSum");
+    let of_all = weighed.map(|weighed| matmul(&powers, weighed));
+    let Some(product) = of_all else {
+        let [most, sum] = [most, sum].map(|value| Numbers {
+            dims: [&value.dims[..], &[1]].concat(),
+            data: value.data,
+        });
+        return concat(&[&most, &sum], most.dims.len() - 1);
+    };
+    // Where what is weighed has more stacks.
+    let [most, sum] = [most, sum].map(|value| fold(&[&value, &columns(&product, 0..1)], |value, _| value));
+    concat(&[&most, &sum, &product], product.dims.len() - 1)
+}
+
+fn combine_exponentials(parts: &[&Numbers]) -> Numbers {
+    let mosts: Vec<Numbers> = parts.iter().map(|part| columns(part, 0..1)).collect();
+    let most = fold(&mosts.iter().collect::<Vec<_>>(), f64::max);
+    let scaled: Vec<Numbers> = parts
+        .iter()
+        .zip(&mosts)
+        .map(|(part, own)| {
+            let scale = map(&fold(&[own, &most], |own, most| own - most), f64::exp);
+            let rest = columns(part, 1..part.dims.last().copied().unwrap_or(1));
+            fold(&[&rest, &scale], |value, scale| value * scale)
+        })
+        .collect();
+    let sum = fold(&scaled.iter().collect::<Vec<_>>(), |a, b| a + b);
+    concat(&[&most, &sum], most.dims.len() - 1)
+}
+
+/// Places of the last axis.
+fn columns(value: &Numbers, range: std::ops::Range<usize>) -> Numbers {
+    let last = value.dims.len() as i64 - 1;
+    slice(value, &[range.start as i64], &[range.end as i64], &[last])
+}
+
+fn without_last_axis(value: &Numbers) -> Numbers {
+    let mut value = value.clone();
+    value.dims.pop();
+    value
 }
 
 /// A row for any number.
@@ -415,6 +483,30 @@ fn group_norm(source: &Numbers, scale: &Numbers, bias: &Numbers, groups: usize, 
         }
     }
     made
+}
+
+/// Without a factor and a summand.
+fn layer_norm(source: &Numbers, axis: usize, epsilon: f64) -> Numbers {
+    let mut made = source.clone();
+    for row in made.data.chunks_mut(source.dims[axis..].iter().product()) {
+        let mean = row.iter().sum::<f64>() / row.len() as f64;
+        let variance = row.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / row.len() as f64;
+        row.iter_mut()
+            .for_each(|value| *value = (*value - mean) / (variance + epsilon).sqrt());
+    }
+    made
+}
+
+/// Times a factor and with a summand, as far as they are given.
+fn of_elements(source: Numbers, numbers: &[&Numbers]) -> Numbers {
+    let scaled = match numbers.first() {
+        Some(factor) => fold(&[&source, factor], |value, factor| value * factor),
+        None => source,
+    };
+    match numbers.get(1) {
+        Some(summand) => fold(&[&scaled, summand], |value, summand| value + summand),
+        None => scaled,
+    }
 }
 
 fn moments(source: &Numbers) -> Numbers {

@@ -19,7 +19,7 @@ pub(super) const RANK: usize = 4;
 
 /// The nodes of an op, as they come.
 pub(super) struct Nodes<'s, 'a> {
-    streamed: &'s mut Streamed<'a>,
+    pub(super) streamed: &'s mut Streamed<'a>,
     tiles: &'s Tiles<'a>,
     pub(super) op: &'a Op,
     version: u64,
@@ -191,6 +191,25 @@ impl<'s, 'a> Nodes<'s, 'a> {
         if let Some(node) = self.written.last_mut() {
             node.metadata_props.extend(part_entry(self.op));
         }
+    }
+
+    /// The same of operands of this type of elements: with a cast behind it where the result has another one.
+    pub(super) fn last_of(
+        &mut self,
+        element: ElementType,
+        op_type: &str,
+        suffix: &str,
+        operands: &[&str],
+    ) -> Result<(), OnnxError> {
+        let wanted = self.element(self.result)?;
+        if wanted == element {
+            self.last(op_type, operands);
+            return Ok(());
+        }
+        let wide = self.add(op_type, suffix, operands);
+        self.last("Cast", &[&wide]);
+        self.set("to", &Attribute::Int(i64::from(proto_type::code(wanted))));
+        Ok(())
     }
 
     fn push(&mut self, op_type: &str, name: String, operands: &[&str], results: &[String]) {

@@ -4,7 +4,7 @@ use remat_ir::{Attribute, ElementType};
 
 use super::nodes::{Nodes, RANK};
 use super::state::unsupported;
-use crate::{OnnxError, proto_type};
+use crate::OnnxError;
 
 impl Nodes<'_, '_> {
     pub(super) fn normalizer(&mut self) -> Result<(), OnnxError> {
@@ -48,10 +48,22 @@ impl Nodes<'_, '_> {
         };
         let variance = self.add("Add", "raised", &[&variance, &epsilon]);
         let deviation = self.add("Sqrt", "deviation", &[&variance]);
-        let (scale, base) = self.scale_and_base(&numbers)?;
-        let factor = self.add("Div", "factor", &[&scale, &deviation]);
-        let taken = self.add("Mul", "taken", &[&mean, &factor]);
-        let summand = self.add("Sub", "summand", &[&base, &taken]);
+        let [factor, summand] = match self.has_numbers() {
+            true => {
+                let (scale, base) = self.scale_and_base(&numbers)?;
+                let factor = self.add("Div", "factor", &[&scale, &deviation]);
+                let taken = self.add("Mul", "taken", &[&mean, &factor]);
+                [factor, self.add("Sub", "summand", &[&base, &taken])]
+            }
+            false => {
+                let shape = self.integers("channels", &[groups, each, 1]);
+                let inverse = self.add("Reciprocal", "factor", &[&deviation]);
+                [inverse, mean].map(|half| match each {
+                    1 => half,
+                    _ => self.add("Expand", "of_channels", &[&half, &shape]),
+                })
+            }
+        };
         let halves = [(factor, "factors"), (summand, "summands")];
         let halves = halves.map(|(half, suffix)| match each {
             1 => half,
@@ -105,16 +117,26 @@ impl Nodes<'_, '_> {
         let element = self.statistics(normalizer)?;
         let [factor, summand] = self.halves(normalizer, rank)?;
         let pixels = self.cast(image, element)?;
-        let scaled = self.add("Mul", "scaled", &[&pixels, &factor]);
-        let wanted = self.element(self.result)?;
-        if wanted == element {
-            self.last("Add", &[&scaled, &summand]);
-        } else {
-            let moved = self.add("Add", "moved", &[&scaled, &summand]);
-            self.last("Cast", &[&moved]);
-            self.set("to", &Attribute::Int(i64::from(proto_type::code(wanted))));
+        if self.op.inputs.len() == 2 {
+            let scaled = self.add("Mul", "scaled", &[&pixels, &factor]);
+            return self.last_of(element, "Add", "moved", &[&scaled, &summand]);
         }
-        Ok(())
+        let apart = self.add("Sub", "apart", &[&pixels, &summand]);
+        let mut at = self.add("Mul", "normalized", &[&apart, &factor]);
+        let scale = self.operand(2)?;
+        let mut other = self.cast(scale, element)?;
+        let mut op_type = "Mul";
+        if self.op.inputs.len() > 3 {
+            let bias = self.operand(3)?;
+            at = self.add(op_type, "scaled", &[&at, &other]);
+            (op_type, other) = ("Add", self.cast(bias, element)?);
+        }
+        self.last_of(element, op_type, "moved", &[&at, &other])
+    }
+
+    /// Whether channels or groups have numbers of their own; else the mean is subtracted first, and a factor and a summand of each element follow.
+    fn has_numbers(&self) -> bool {
+        self.op.inputs.len() > 1
     }
 }
 

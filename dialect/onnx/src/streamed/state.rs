@@ -1,4 +1,4 @@
-//! What is known of all that is written of normalizations in two passes: names, constants, and which two values a tensor holds.
+//! What is known of all that is written of what runs in two passes: names, constants, and which values a tensor holds.
 
 use std::collections::BTreeSet;
 
@@ -20,6 +20,8 @@ pub(crate) struct Streamed<'a> {
     pub(super) side_by_side: FxHashSet<TensorId>,
     /// The two values that a tensor holds, for operands of so many axes.
     pub(super) halves: FxHashMap<(TensorId, usize), [String; 2]>,
+    /// The maximum and the sum of exponentials that a tensor holds, and what these weigh.
+    pub(super) exponentials: FxHashMap<TensorId, Vec<String>>,
     constants: Vec<TensorProto>,
 }
 
@@ -32,6 +34,7 @@ impl<'a> Streamed<'a> {
             taken: FxHashSet::default(),
             side_by_side: FxHashSet::default(),
             halves: FxHashMap::default(),
+            exponentials: FxHashMap::default(),
             constants: Vec::new(),
         };
         if graph.ops.iter().any(is_streamed) {

@@ -1,10 +1,10 @@
 //! What is found over parts, and put together.
 
-use remat_ir::{Attribute, ElementType};
+use remat_ir::ElementType;
 
 use super::nodes::{Nodes, RANK};
 use super::state::{counts, unsupported};
-use crate::{OnnxError, proto_type};
+use crate::OnnxError;
 
 impl Nodes<'_, '_> {
     pub(super) fn moments(&mut self) -> Result<(), OnnxError> {
@@ -94,13 +94,6 @@ impl Nodes<'_, '_> {
         }
         let means: Vec<&str> = means.iter().map(String::as_str).collect();
         let op_type = if is_even { "Mean" } else { "Sum" };
-        if wanted == element {
-            self.last(op_type, &means);
-        } else {
-            let mean = self.add(op_type, "mean", &means);
-            self.last("Cast", &[&mean]);
-            self.set("to", &Attribute::Int(i64::from(proto_type::code(wanted))));
-        }
-        Ok(())
+        self.last_of(element, op_type, "mean", &means)
     }
 }

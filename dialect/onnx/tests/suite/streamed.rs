@@ -292,6 +292,74 @@ fn halves_are_computed_in_single_precision() {
     ");
 }
 
+/// What a softmax weighs, of two tiles.
+const WEIGHED: &str = r#"graph "g" {
+  input %x : f32[2, 4]
+  input %v : f32[4, 3]
+  const %zero : i64[1] values [0]
+  const %one : i64[1] values [1]
+  const %two : i64[1] values [2]
+  const %four : i64[1] values [4]
+  %x.0 : f32[2, 2] part of x[0:2, 0:2] = compute @x.0 Slice(%x, %zero, %two, %one)
+  %v.0 : f32[2, 3] part of v[0:2, 0:3] = compute @v.0 Slice(%v, %zero, %two, %zero)
+  %m.0 : f32[2, 5] part over x[0:2, 0:2] = compute @m.0 com.remat.streamed::Weigh(%x.0, %v.0) {axis = 1}
+  %x.1 : f32[2, 2] part of x[0:2, 2:4] = compute @x.1 Slice(%x, %two, %four, %one)
+  %v.1 : f32[2, 3] part of v[2:4, 0:3] = compute @v.1 Slice(%v, %two, %four, %zero)
+  %m.1 : f32[2, 5] part over x[0:2, 2:4] = compute @m.1 com.remat.streamed::Weigh(%x.1, %v.1) {axis = 1}
+  %m : f32[2, 5] part over x[0:2, 0:4] = compute @m com.remat.streamed::CombineExponentials(%m.0, %m.1)
+  %y : f32[2, 3] part of y[0:2, 0:3] = compute @y com.remat.streamed::Weighed(%m)
+  output %y
+}
+"#;
+
+#[test]
+fn exponentials_of_parts_are_made_those_of_one_maximum() {
+    let nodes = vec![
+        node("Softmax", &["x"], &["p"]).named("softmax"),
+        node("MatMul", &["p", "v"], &["y"]).named("product"),
+    ];
+    let inputs = [("x", tensor_type(FLOAT, "2 4")), ("v", tensor_type(FLOAT, "4 3"))];
+    let mut model = model(graph(&inputs, nodes, &["y"]));
+    model.opset_import = vec![opset("", 17)];
+    let written = export(&model, WEIGHED).unwrap();
+    insta::assert_snapshot!(shown(&model, &written), @"
+    const zero [1]
+    const one [1]
+    const two [1]
+    const four [1]
+    const m.0__least []
+    const m.0__axes [1]
+    x.0 = Slice(x, zero, two, one)  # x[0:2, 0:2]
+    v.0 = Slice(v, zero, two, zero)  # v[0:2, 0:3]
+    m.0__most = ReduceMax(x.0) axes=[1]
+    m.0__finite = Max(m.0__most, m.0__least)
+    m.0__apart = Sub(x.0, m.0__finite)
+    m.0__powers = Exp(m.0__apart)
+    m.0__sum = ReduceSum(m.0__powers, m.0__axes)
+    m.0__weighed = MatMul(m.0__powers, v.0)  # over x[0:2, 0:2]
+    x.1 = Slice(x, two, four, one)  # x[0:2, 2:4]
+    v.1 = Slice(v, two, four, zero)  # v[2:4, 0:3]
+    m.1__most = ReduceMax(x.1) axes=[1]
+    m.1__finite = Max(m.1__most, m.0__least)
+    m.1__apart = Sub(x.1, m.1__finite)
+    m.1__powers = Exp(m.1__apart)
+    m.1__sum = ReduceSum(m.1__powers, m.0__axes)
+    m.1__weighed = MatMul(m.1__powers, v.1)  # over x[0:2, 2:4]
+    m__most = Max(m.0__finite, m.1__finite)
+    m__apart = Sub(m.0__finite, m__most)
+    m__scale = Exp(m__apart)
+    m__scaled = Mul(m.0__sum, m__scale)
+    m__scaled_1 = Mul(m.0__weighed, m__scale)
+    m__apart_1 = Sub(m.1__finite, m__most)
+    m__scale_1 = Exp(m__apart_1)
+    m__scaled_2 = Mul(m.1__sum, m__scale_1)
+    m__scaled_3 = Mul(m.1__weighed, m__scale_1)
+    m__sum = Sum(m__scaled, m__scaled_2)
+    m__sum_1 = Sum(m__scaled_1, m__scaled_3)  # over x[0:2, 0:4]
+    y = Div(m__sum_1, m__sum)  # y[0:2, 0:3]
+    ");
+}
+
 const SUMS: &str = r#"graph "g" {
   input %x : f32[5, 4]
   const %zero : i64[1] values [0]

@@ -53,12 +53,14 @@ pub(super) const ALL: [Change; 12] = [
 ];
 
 /// Operators that have the same operands.
-const ALIKE: [&[&str]; 5] = [
+const ALIKE: [&[&str]; 7] = [
     &["Sum", "Max", "Min", "CombineMeans"],
     &["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1"],
     &["GlobalAveragePool", "GlobalMaxPool"],
     &["Moments", "CombineMoments"],
     &["Add", "Mul"],
+    &["Softmax", "LogSoftmax"],
+    &["Exponentials", "CombineExponentials", "Weighed"],
 ];
 
 /// A graph in which one thing is another.

@@ -4,11 +4,12 @@ use remat_ir::Graph;
 
 use super::super::tests::Random;
 use super::super::values::Rows;
+use super::softmax::{attention, softmax};
 use super::text::{Text, extents, f32s, list, shown, whole};
 
 impl Random {
     /// Boxes that make up all of a tensor along an axis.
-    fn partition(&mut self, dims: &[u64], axis: usize) -> Vec<Vec<Rows>> {
+    pub(super) fn partition(&mut self, dims: &[u64], axis: usize) -> Vec<Vec<Rows>> {
         let mut parts = Vec::new();
         let mut start = 0;
         while start < dims[axis] {
@@ -24,10 +25,14 @@ impl Random {
 
 /// A normalization as exporters write it, in two passes, and a sum of what comes of it.
 fn normalization(random: &mut Random) -> (Graph, Graph) {
-    let pattern = random.one_of(&["instance", "reshaped", "by channel", "by group"]);
+    let pattern = random.one_of(&["instance", "reshaped", "by channel", "by group", "by element"]);
     let (images, mut groups, mut each) = (random.within(1, 2), random.within(1, 3), random.within(1, 2));
     if pattern == "instance" {
         (groups, each) = (groups * each, 1);
+    }
+    // All channels together, or each by itself.
+    if pattern == "by element" {
+        (groups, each) = if random.is() { (1, groups) } else { (groups, 1) };
     }
     let channels = groups * each;
     let mut dims = vec![images, channels];
@@ -36,13 +41,18 @@ fn normalization(random: &mut Random) -> (Graph, Graph) {
     let (image, all) = (f32s(&dims), shown(&whole(&dims)));
     let mut text = Text::default();
     text.both(&format!("input %x : {image}"));
-    let length = match pattern {
-        "by channel" => channels,
-        _ => groups,
+    let first = if each == 1 { 2 } else { 1 };
+    let own = match pattern {
+        "by channel" => vec![channels],
+        "by element" => dims[first..].to_vec(),
+        _ => vec![groups],
     };
-    ["s", "b"]
+    let is_of_elements = pattern == "by element";
+    let has_bias = !is_of_elements || random.is();
+    let given = if has_bias { &["s", "b"][..] } else { &["s"] };
+    given
         .iter()
-        .for_each(|name| text.both(&format!("const %{name} : f32[{length}]")));
+        .for_each(|name| text.both(&format!("const %{name} : {}", f32s(&own))));
     let epsilon = random.one_of(&[None, Some("1e-3"), Some("1e-6")]);
     let stated = epsilon.map_or_else(String::new, |epsilon| format!("epsilon = {epsilon}"));
     match pattern {
@@ -64,6 +74,14 @@ fn normalization(random: &mut Random) -> (Graph, Graph) {
             );
             text.op(&format!("%n : {image}"), "Reshape(%j, %back)");
         }
+        "by element" => {
+            let comma = if epsilon.is_some() { ", " } else { "" };
+            let bias = if has_bias { ", %b" } else { "" };
+            text.op(
+                &format!("%n : {image}"),
+                &format!("LayerNormalization(%x, %s{bias}) {{axis = {first}{comma}{stated}}}"),
+            );
+        }
         _ => {
             let comma = if epsilon.is_some() { ", " } else { "" };
             let attributes = format!("{{{stated}{comma}num_groups = {groups}}}");
@@ -76,7 +94,7 @@ fn normalization(random: &mut Random) -> (Graph, Graph) {
     let (mut last, mut numbers) = ("n", "%s, %b".to_owned());
     let leading = if random.is() { vec![channels] } else { vec![1, channels] };
     let by_channel = f32s(&[leading, vec![1; rank - 2]].concat());
-    let follows = [random.is(), random.is()];
+    let follows = [random.is() && !is_of_elements, random.is() && !is_of_elements];
     for (place, (name, op, result)) in [("g", "Mul", "p"), ("h", "Add", "q")].into_iter().enumerate() {
         if follows[place] {
             text.both(&format!("const %{name} : {by_channel}"));
@@ -94,7 +112,12 @@ fn normalization(random: &mut Random) -> (Graph, Graph) {
         epsilon.unwrap_or("1e-5")
     );
     let by_image = f32s(&[images, channels, 1, 2]);
-    let call = format!("com.remat.streamed::Normalizer(%m, {numbers}) {attributes}");
+    let numbers = if is_of_elements {
+        String::new()
+    } else {
+        format!(", {numbers}")
+    };
+    let call = format!("com.remat.streamed::Normalizer(%m{numbers}) {attributes}");
     text.tile(&format!("%f : {by_image}"), &format!("over x{all}"), &call);
     let axis = random.index(rank);
     let parts = random.partition(&dims, axis);
@@ -115,7 +138,18 @@ fn normalization(random: &mut Random) -> (Graph, Graph) {
             );
         }
         let result = format!("%y{at} : {}", f32s(&extents(rows)));
-        let call = format!("com.remat.streamed::Normalize(%z{at}, %{factor})");
+        let mut beside = String::new();
+        for name in given.iter().filter(|_| is_of_elements) {
+            let own = match axis.checked_sub(first) {
+                Some(axis) => {
+                    text.slice(&format!("{name}{at}"), [name, name], &rows[first..], axis);
+                    format!(", %{name}{at}")
+                }
+                None => format!(", %{name}"),
+            };
+            beside.push_str(&own);
+        }
+        let call = format!("com.remat.streamed::Normalize(%z{at}, %{factor}{beside})");
         text.tile(&result, &format!("of {last}{}", shown(rows)), &call);
     }
     let names: Vec<String> = (0..parts.len()).map(|at| format!("%y{at}")).collect();
@@ -322,8 +356,10 @@ fn product(random: &mut Random) -> (Graph, Graph) {
 }
 
 pub(super) fn any(random: &mut Random) -> (Graph, Graph) {
-    match random.below(4) {
+    match random.below(6) {
         0 => product(random),
+        1 => softmax(random),
+        2 => attention(random),
         _ => normalization(random),
     }
 }

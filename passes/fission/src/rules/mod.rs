@@ -32,7 +32,7 @@ use remat_operators::{Split, operator};
 pub use self::cut::{Cut, Integers, Need};
 pub(crate) use self::einsum::terms;
 pub use self::error::{NotSplit, Reason};
-pub(crate) use self::normalize::{operand_axis, reduced_axes};
+pub(crate) use self::normalize::{operand_axis, reduced_axes, softened_axes};
 pub(crate) use self::site::Site;
 
 /// What op `op` needs to compute `rows` of axis `axis` of its results.
@@ -52,19 +52,25 @@ pub fn split(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<C
 fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, Reason> {
     let entry = &graph.ops[op];
     let family = operator(&entry.domain, &entry.op_type).split;
-    if family == Split::Never {
+    if matches!(family, Split::Never | Split::Exponentials) {
         return Err(Reason::NoRule);
     }
     let site = Site::new(graph, entry, axis, rows)?;
     let several = matches!(
         family,
-        Split::Divide | Split::Softmax | Split::LayerNorm | Split::SkipLayerNorm
+        Split::Divide
+            | Split::AcrossAxis
+            | Split::Softmax
+            | Split::LogSoftmax
+            | Split::LayerNorm
+            | Split::RootNorm
+            | Split::SkipLayerNorm
     );
     if !several && entry.results().count() != 1 {
         return Err(Reason::Results);
     }
     let cut = match family {
-        Split::Never => Err(Reason::NoRule),
+        Split::Never | Split::Exponentials => Err(Reason::NoRule),
         Split::Elementwise | Split::ElementwiseInVectors => elementwise::broadcast(&site),
         Split::Quantize => elementwise::quantize(&site),
         Split::Conv => window::conv(&site, &window::FLOATS),
@@ -81,8 +87,9 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
         Split::Gemm => product::gemm(&site),
         Split::QuantizedMatMul(operands) => product::quantized(&site, &operands),
         Split::Einsum => einsum::einsum(&site),
-        Split::Softmax => normalize::softmax(&site),
-        Split::LayerNorm => normalize::layer_norm(&site),
+        Split::AcrossAxis | Split::Softmax | Split::LogSoftmax => normalize::softmax(&site),
+        Split::Soften => normalize::soften(&site),
+        Split::LayerNorm | Split::RootNorm => normalize::layer_norm(&site),
         Split::SkipLayerNorm => normalize::skip_layer_norm(&site),
         Split::GroupNorm => normalize::group_norm(&site),
         Split::Sum | Split::Maximum => normalize::reduce(&site),

@@ -1,5 +1,7 @@
 //! Normalizations and reductions: axes whose rows do not depend on each other.
 
+use std::ops::Range;
+
 use super::site::whole_multiples;
 use super::{Cut, Reason, Site};
 
@@ -37,23 +39,39 @@ pub(super) fn channel_scale(site: &Site<'_>) -> Result<Cut, Reason> {
     Ok(cut)
 }
 
-/// Operands: `N x C x ...`, and numbers for each channel of each image.
+/// Operands: `N x C x ...`, numbers for each channel of each image, and what broadcasts to the result.
 pub(super) fn by_channel(site: &Site<'_>) -> Result<Cut, Reason> {
-    let cut = site.same_rows(site.axis);
-    Ok(match site.axis {
-        0 | 1 => cut.with(1, site.axis, site.rows.clone()),
-        _ => cut,
-    })
+    let mut cut = site.same_rows(site.axis);
+    if site.axis < 2 {
+        cut = cut.with(1, site.axis, site.rows.clone());
+    }
+    for (place, need) in cut.needs.iter_mut().enumerate().skip(2) {
+        *need = site.aligned(place)?;
+    }
+    Ok(cut)
 }
 
 /// The sum runs over `axis`; in models of operator sets below 13 (`flattens`, or `opset` of the quantized form) over all axes after it, too, and
 /// from axis 1 on where nothing is said.
-pub(super) fn softmax(site: &Site<'_>) -> Result<Cut, Reason> {
+pub(crate) fn softened_axes(site: &Site<'_>) -> Result<Range<usize>, Reason> {
     let rank = site.out.len();
     let flattens = site.int("flattens", 0) != 0 || site.int("opset", 13) < 13;
     let default = if flattens && rank > 1 { 1 } else { -1 };
     let summed = site.axis_of(site.int("axis", default), rank)?;
-    if site.axis == summed || flattens && site.axis > summed {
+    Ok(summed..if flattens { rank } else { summed + 1 })
+}
+
+/// Every axis that is not summed over.
+pub(super) fn softmax(site: &Site<'_>) -> Result<Cut, Reason> {
+    if softened_axes(site)?.contains(&site.axis) {
+        return Err(Reason::Dependent);
+    }
+    Ok(site.same_rows(site.axis))
+}
+
+/// Along `axis`; operand 1 has numbers for the rows across it.
+pub(super) fn soften(site: &Site<'_>) -> Result<Cut, Reason> {
+    if site.axis != site.axis_of(site.int("axis", -1), site.out.len())? {
         return Err(Reason::Dependent);
     }
     Ok(site.same_rows(site.axis))

@@ -336,15 +336,10 @@ pub(super) fn along_sums(
     options: &SearchOptions<'_>,
 ) -> Vec<Vec<Span>> {
     let graph = &basis.graph;
-    let sums_up = |&id: &OpId| {
-        let op = &graph.ops[id];
-        let operand = op.inputs.first().copied().flatten();
-        let is_made = operand.is_some_and(|operand| graph.tensors[operand].producer.is_some());
-        operator(&op.domain, &op.op_type).combine == Combine::Moments && is_made
-    };
-    let ends: Vec<OpId> = graph.ops.keys().filter(sums_up).collect();
+    let mut found = along_exponentials(basis, courses, axes, options);
+    let ends = summing_up(graph, Combine::Moments);
     let (Some(&first), Some(last)) = (ends.first(), graph.ops.keys().next_back()) else {
-        return Vec::new();
+        return found;
     };
     let mut pieces: Vec<(OpId, OpId)> = vec![(OpId::new(first.index().saturating_sub(REACH)), first)];
     pieces.extend(ends.windows(2).map(|pair| (OpId::new(pair[0].index() + 1), pair[1])));
@@ -353,7 +348,6 @@ pub(super) fn along_sums(
             .filter(|&&end| end < last)
             .map(|&end| (OpId::new(end.index() + 1), last)),
     );
-    let mut found = Vec::new();
     for &axis in axes.iter().filter(|&&axis| axis == Axis::Rows) {
         for &tiles in &options.tiles {
             for &mode in &options.modes {
@@ -364,6 +358,50 @@ pub(super) fn along_sums(
                     .filter(|&span| courses.get(span).is_some())
                     .collect();
                 found.extend((0..spans.len()).map(|from| spans[from..].to_vec()));
+            }
+        }
+    }
+    found
+}
+
+/// The ops that sum up so what is made before.
+fn summing_up(graph: &Graph, combine: Combine) -> Vec<OpId> {
+    let sums_up = |&id: &OpId| {
+        let op = &graph.ops[id];
+        let operand = op.inputs.first().copied().flatten();
+        let is_made = operand.is_some_and(|operand| graph.tensors[operand].producer.is_some());
+        operator(&op.domain, &op.op_type).combine == combine && is_made
+    };
+    graph.ops.keys().filter(sums_up).collect()
+}
+
+/// Sets of fused chains that end with exponentials that are summed up, and begin with the first op that runs in tiles then.
+fn along_exponentials(
+    basis: &Basis,
+    courses: &mut Courses,
+    axes: &[Axis],
+    options: &SearchOptions<'_>,
+) -> Vec<Vec<Span>> {
+    let ends = summing_up(&basis.graph, Combine::Exponentials);
+    let Some(&mode) = options.modes.first() else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for &axis in axes {
+        for &tiles in &options.tiles {
+            let mut spans: Vec<Span> = Vec::new();
+            for &last in &ends {
+                let after = spans.last().map_or(0, |span| span.last.index() + 1);
+                let first = OpId::new(last.index().saturating_sub(REACH).max(after));
+                let Some(course) = courses.get(Span::new((first, last), tiles, axis, mode)) else {
+                    continue;
+                };
+                let first = course.tiles.iter().flatten().map(|run| run.op).min();
+                let span = first.map(|first| Span::new((first, last), tiles, axis, mode));
+                spans.extend(span.filter(|&span| courses.get(span).is_some()));
+            }
+            if !spans.is_empty() {
+                found.push(spans);
             }
         }
     }

@@ -16,6 +16,7 @@ use super::moves::{LARGE, along_sums, around, finer, in_turns};
 use super::options::{Candidate, SearchOptions, SearchReport};
 use super::path::Paths;
 use crate::course::Span;
+use crate::softened::worthwhile;
 use crate::streamed::streamable;
 use crate::{Exactness, FissionError, Tiling};
 
@@ -99,7 +100,7 @@ impl Search<'_> {
         }))
     }
 
-    /// The normalizations whose operands are large, where sums may be split.
+    /// The normalizations and softmaxes whose operands are large, where sums may be split.
     fn streamed(&self) -> Vec<String> {
         if self.options.exactness != Exactness::Close {
             return Vec::new();
@@ -110,7 +111,11 @@ impl Search<'_> {
             .iter()
             .filter(|storage| storage.class == StorageClass::Intermediate);
         let largest = made.filter_map(|storage| storage.bytes).max().unwrap_or(0);
-        streamable(self.graph, largest / LARGE)
+        let mut names = streamable(self.graph, largest / LARGE);
+        if !self.options.two_passes {
+            names.extend(worthwhile(self.graph, largest / LARGE));
+        }
+        names
     }
 
     /// Looks for fused chains from a state without any.

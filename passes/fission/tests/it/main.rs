@@ -6,5 +6,6 @@ mod forms;
 mod net;
 mod rules;
 mod search;
+mod softened;
 mod streamed;
 mod sums;

@@ -23,6 +23,8 @@ enum Pattern {
     Reshaped,
     /// One op, with numbers for each channel.
     Group,
+    /// One op, with numbers for each element; of each channel by itself where there is more than one group.
+    Elements,
 }
 
 /// What inputs are like.
@@ -108,6 +110,8 @@ impl Net {
             .into_iter()
             .collect();
         let of = |what: &str| format!("{name}.{what}");
+        let is_elements = pattern == Pattern::Elements;
+        let numbers = numbers.map(|is_there| is_there && !is_elements);
         let is_last = numbers == [false, false];
         let own = if is_last { name.to_owned() } else { of("norm") };
         let mut y = match pattern {
@@ -125,6 +129,12 @@ impl Net {
                 );
                 let attributes = [epsilon, vec![("num_groups", Attribute::Int(groups.cast_signed()))]].concat();
                 self.op(&own, "GroupNormalization", &[x, scale, bias], &dims, &attributes)
+            }
+            Pattern::Elements => {
+                let (first, axis) = if groups > 1 { (2, 2) } else { (1, 1) };
+                let [scale, bias] = ["scale", "bias"].map(|name| self.constant(of(name), &dims[first..]));
+                let attributes = [epsilon, vec![("axis", Attribute::Int(axis))]].concat();
+                self.op(&own, "LayerNormalization", &[x, scale, bias], &dims, &attributes)
             }
             Pattern::Reshaped => {
                 let inner = [shape.images, groups, shape.each * shape.count()];
@@ -267,7 +277,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
     })
 }
 
-const PATTERNS: [Pattern; 3] = [Pattern::Instance, Pattern::Reshaped, Pattern::Group];
+const PATTERNS: [Pattern; 4] = [Pattern::Instance, Pattern::Reshaped, Pattern::Group, Pattern::Elements];
 const TILES: RangeInclusive<u32> = 2..=4;
 
 fn nets() -> impl Strategy<Value = (Shape, Graph)> {
@@ -276,6 +286,9 @@ fn nets() -> impl Strategy<Value = (Shape, Graph)> {
     (shapes(), rest).prop_map(|(mut shape, (pattern, epsilon, numbers))| {
         if pattern == Pattern::Instance {
             (shape.groups, shape.each) = (shape.groups * shape.each, 1);
+        }
+        if pattern == Pattern::Elements && (shape.each > 1 || shape.image.len() == 1) {
+            (shape.groups, shape.each) = (1, shape.groups * shape.each);
         }
         let graph = net(&shape, pattern, epsilon, numbers, true);
         (shape, graph)
