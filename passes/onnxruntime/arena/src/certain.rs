@@ -26,6 +26,36 @@ pub fn certain_after(plans: &Plans, shapes: &[Arc<Shape>]) -> usize {
     most
 }
 
+/// Up to where a run of this shape takes bytes of its block if it comes for the first time, after runs of others; `None` if it does not follow the
+/// plans.
+#[must_use]
+pub fn first_block_bytes(plans: &Plans, before: &[Arc<Shape>], shape: &Shape) -> Option<u64> {
+    let mut known = Known::default();
+    before.iter().for_each(|other| known.used(other));
+    let plan = plans.plan(shape.plan)?;
+    let mut sizes = shape.sizes.iter().copied().enumerate().filter(|&(_, bytes)| bytes > 0);
+    let mut cursor = Cursor::begin(plans, &known, sizes.clone().next()?.1)?;
+    // Where buffers lie, and when they end.
+    let mut live: Vec<(usize, u64, u64)> = Vec::new();
+    let mut most = 0;
+    sizes.try_for_each(|(place, bytes)| {
+        let (begin, end) = plan.life(place)?;
+        live.retain(|&(.., end)| end > begin);
+        if cursor.find(plans, &known, bytes)? {
+            let pinned: Vec<(usize, u64)> = live.iter().map(|&(place, offset, _)| (place, offset)).collect();
+            cursor.keep(plans, &pinned);
+        }
+        let spot = cursor.spot(plans)?;
+        if let Some(offset) = spot.offset {
+            live.push((spot.place, offset, end));
+            most = most.max(offset.saturating_add(bytes));
+        }
+        cursor.advance(plans, spot, bytes);
+        Some(())
+    })?;
+    Some(most)
+}
+
 /// How many allocations of a run of this shape are made before the last one that makes it of one that is much larger or smaller.
 fn last_switch(plans: &Plans, known: &Known, shape: &Shape) -> usize {
     let mut sizes = shape.sizes.iter().copied().filter(|&bytes| bytes > 0).enumerate();

@@ -165,7 +165,7 @@ mod watch;
 #[cfg(target_os = "linux")]
 pub use api::ApiBase;
 #[cfg(not(arena_library))]
-pub use certain::certain_after;
+pub use certain::{certain_after, first_block_bytes};
 pub use counts::{AllocationCounts, RecordedEvent};
 #[cfg(target_os = "linux")]
 pub use cuda::{

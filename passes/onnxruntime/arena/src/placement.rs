@@ -83,6 +83,12 @@ impl Layout {
         }
     }
 
+    /// When a buffer is live.
+    #[cfg(not(arena_library))]
+    pub(crate) fn life(&self, place: usize) -> Option<(u64, u64)> {
+        self.lives.get(place).copied()
+    }
+
     /// Most bytes that are live at one time in the block, as whole multiples of the alignment.
     pub(crate) fn load(&self, sizes: &[u64]) -> u64 {
         most_at_once(&self.changes, |place| self.aligned(sizes, place))

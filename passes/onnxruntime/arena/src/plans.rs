@@ -283,6 +283,12 @@ impl Plan {
         self.live.get(place).copied().unwrap_or(0)
     }
 
+    /// When a buffer is live.
+    #[cfg(not(arena_library))]
+    pub(crate) fn life(&self, place: usize) -> Option<(u64, u64)> {
+        self.layout.life(place)
+    }
+
     /// Most bytes of the block that are live at one time.
     pub(crate) fn load(&self, sizes: &[u64]) -> u64 {
         self.layout.load(sizes)

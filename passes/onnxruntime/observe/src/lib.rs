@@ -15,7 +15,7 @@ pub use error::ArenaPlanError;
 pub use fused::map_to_fused;
 pub use plan::{
     ArenaAt, ArenaMeasured, ArenaPlanRequest, ArenaPlanned, CudaPlanRequest, CudaPlanned, InferredSizes,
-    arena_library_path, arena_plan_path, has_arena_library, hash as model_hash, plan_arena, plan_cuda,
+    arena_library_path, arena_plan_path, has_arena_library, hash as model_hash, order_buffers, plan_arena, plan_cuda,
     write_arena_library,
 };
 pub use process::{

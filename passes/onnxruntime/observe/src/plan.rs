@@ -31,6 +31,7 @@ mod weights;
 pub use cuda::{CudaPlanRequest, CudaPlanned, plan_cuda};
 use fit::{Recordings, plans};
 pub use inferred::InferredSizes;
+pub use orders::order_buffers;
 pub use planned::{ArenaAt, ArenaMeasured, ArenaPlanned};
 use samples::Samples;
 
@@ -284,8 +285,10 @@ impl Planner<'_> {
         let threads = file.dims.len() > samples.open().len();
         let sizes =
             |dims: &BTreeMap<String, u64>| samples.sizes(dims).into_iter().chain(threads.then_some(1)).collect();
-        let shapes: Vec<Vec<u64>> = samples.to_place().iter().map(sizes).collect();
-        orders::ordered(file, &shapes, self.control)
+        let [important, others] = samples
+            .to_place()
+            .map(|shapes| shapes.iter().map(sizes).collect::<Vec<Vec<u64>>>());
+        order_buffers(file, &important, &others, self.control)
     }
 
     fn write(&self, file: &ArenaPlanFile) -> Result<String, ArenaPlanError> {

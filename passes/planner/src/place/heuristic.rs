@@ -9,7 +9,8 @@ use crate::dense::Table;
 use crate::limits::Meter;
 use crate::place::instance::{Instance, Item, Span};
 use crate::place::occupancy::{Fit, Occupancy};
-use crate::place::online::{self, Manner};
+use crate::place::online::Manner;
+use crate::place::sweep::{self, Goal};
 
 /// The order in which buffers are placed. What is equal keeps the order of the buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +47,9 @@ const PASSES_OF_LARGE: [(Order, Fit); 3] = [
 const MANY: usize = 5_000;
 /// Fewer than these are alive at a time, on average.
 const FEW_ALIVE: usize = 100;
+/// A pass in the order of time goes back where fewer than this part of all buffers, as a divisor, are alive at a time: what lies before is soon
+/// forgotten then.
+const LOOSE: usize = 20;
 /// After so many passes in the order of time that lower nothing, one after the other, there are no more.
 const FRUITLESS: usize = 3;
 /// What is left when the time is up takes this multiple of the time that all buffers took.
@@ -63,8 +67,13 @@ pub fn tries_of_passes(buffers: usize) -> u64 {
 
 /// Whether many buffers are to be placed of which few are alive together.
 pub(crate) fn is_thin(instance: &Instance) -> bool {
-    let alive: usize = instance.spans.all().iter().map(Span::len).sum();
-    instance.len() >= MANY && alive < FEW_ALIVE * instance.sections()
+    instance.len() >= MANY && alive(instance) < FEW_ALIVE
+}
+
+/// How many buffers are alive at a time, on average.
+fn alive(instance: &Instance) -> usize {
+    let all: usize = instance.spans.all().iter().map(Span::len).sum();
+    all / instance.sections().max(1)
 }
 
 /// The lowest placement of several passes; the first one is always made, whatever the limits.
@@ -74,25 +83,19 @@ pub(crate) fn place(instance: &Instance, meter: &mut Meter<'_>) -> Table<Item, i
         return lowest(instance, &PASSES, None, None, meter);
     }
     let began = meter.elapsed();
-    let mut manners = Manner::all();
     let mut found = None;
-    in_order_of_time(
-        instance,
-        &mut manners.by_ref().take(1),
-        &mut found,
-        Duration::ZERO,
-        meter,
-    );
+    in_order_of_time(instance, &mut Manner::all().take(1), &mut found, Duration::ZERO, meter);
     let each = meter.elapsed().saturating_sub(began) * 5 / 4;
     let reserve = FINISHING * each;
     if is_thin {
         return found.unwrap_or_default();
     }
-    in_order_of_time(instance, &mut manners, &mut found, each, meter);
+    in_order_of_time(instance, &mut Manner::all(), &mut found, each, meter);
     lowest(instance, &PASSES_OF_LARGE, found, Some(reserve), meter)
 }
 
-/// Lowers what was found by passes in the order of time, each of which takes no longer than what is reserved. The first one is always made.
+/// Lowers what was found by passes in the order of time, each of which takes no longer than what is reserved, but where it goes back. The first
+/// one is always made, and never goes back.
 fn in_order_of_time(
     instance: &Instance,
     manners: &mut dyn Iterator<Item = Manner>,
@@ -105,13 +108,20 @@ fn in_order_of_time(
     let free: Vec<Item> = items.filter(|&item| instance.pinned[item].is_none()).collect();
     let pinned = instance.pinned.iter().zip(&instance.size);
     let base = pinned.filter_map(|(pinned, size)| Some((*pinned)? + size)).max();
+    let is_loose = alive(instance) < instance.len() / LOOSE;
     let mut fruitless = 0;
     for manner in manners {
         if found.is_some() && (fruitless == FRUITLESS || least == instance.bound || meter.is_over_within(reserve)) {
             return;
         }
         let mut offsets: Table<Item, i64> = instance.pinned.iter().map(|pinned| pinned.unwrap_or(0)).collect();
-        online::place(instance, &free, base.unwrap_or(0), manner, &mut offsets);
+        // Half way down to what no placement undercuts.
+        let goal = (found.is_some() && is_loose).then(|| Goal {
+            height: instance.bound + (least - instance.bound) / 2,
+            reserve: 2 * reserve,
+            meter: &mut *meter,
+        });
+        sweep::place(instance, &free, base.unwrap_or(0), manner, goal, &mut offsets);
         if found.is_some() {
             meter.tick(instance.len() as u64);
         }
@@ -194,7 +204,7 @@ fn pack(instance: &Instance, order: &[Item], fit: Fit, mut limits: Option<Limits
             if meter.is_over_within(reserve.unwrap_or_default()) {
                 (*reserve)?;
                 if let Some(manner) = Manner::all().next() {
-                    online::place(instance, &order[at..], top, manner, &mut offsets);
+                    sweep::place(instance, &order[at..], top, manner, None, &mut offsets);
                 }
                 return Some(offsets);
             }

@@ -6,7 +6,7 @@
 //! 1. `parts`: buffers that never meet in time are placed apart, as parts; `space`: several blocks become one;
 //! 2. `instance`: a part in flat arrays, sections of time instead of times;
 //! 3. `heuristic`: passes over the buffers in a fixed order, each into the lowest or the tightest hole of `occupancy`; `n log n` for each
-//!    of few holes; before these, of very many buffers, some in the order of time (`online`), which are `n log n` always;
+//!    of few holes; before these, of very many buffers, some in the order of time (`sweep`, into holes of `online`), which are `n log n` for each way;
 //!    `windows`: where few of very many are alive together, one such pass, mended window by window;
 //! 4. `minimise`: attempts between the bound and the height that the heuristics reach, in turns by
 //! 5. `search`: a canonical placement within a capacity, or the proof that there is none;
@@ -28,6 +28,7 @@ mod repair;
 mod search;
 mod second;
 mod space;
+mod sweep;
 mod windows;
 
 pub use self::buffer::{Blocks, Buffer, Fault, Place, PlaceError, load};

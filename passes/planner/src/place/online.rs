@@ -1,21 +1,18 @@
-//! Placing buffers as an allocator does at run time, each when it begins, but from the fullest time on, in both directions, and with knowledge
-//! of the time at which each ends: of several holes, the one beside a buffer that ends soon before or after is taken, so that what becomes free is
-//! in one piece. Takes time `n log n`, whatever is alive together.
+//! Placing a buffer as an allocator does at run time, when it begins, but with knowledge of the time at which each ends: of several holes, the one
+//! beside a buffer that ends soon before or after is taken, so that what becomes free is in one piece.
 
-use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use alloc::vec::Vec;
-use core::cmp::Reverse;
+use alloc::collections::{BTreeMap, BTreeSet};
 
-use crate::dense::Table;
 use crate::float::sqrt;
 use crate::hash::Map;
 
-use crate::place::instance::{Instance, Item, Span};
+use crate::place::instance::{Instance, Item};
+use crate::rng::Rng;
 
 /// How buffers are placed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
-    column: Column,
+    pub(crate) column: Column,
     /// So many holes are compared, tightest first: alignments may make one too small.
     holes: usize,
     waste: Waste,
@@ -23,7 +20,7 @@ pub(crate) struct Manner {
 
 /// The order of the buffers of the fullest time, from the lowest offset on.
 #[derive(Clone, Copy, Debug)]
-enum Column {
+pub(crate) enum Column {
     /// Largest first.
     Size,
     /// Longest life first.
@@ -39,13 +36,20 @@ enum Waste {
     Nothing,
 }
 
+const WASTES: [Waste; 4] = [Waste::FourthRoot, Waste::Root, Waste::Whole, Waste::Nothing];
+
 impl Manner {
+    /// The same column and another choice of holes.
+    pub(crate) fn other(self, number: usize) -> Self {
+        let waste = WASTES[number % WASTES.len()];
+        Self { waste, ..self }
+    }
+
     /// The first one does well on most buffers.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        let wastes = [Waste::FourthRoot, Waste::Root, Waste::Whole, Waste::Nothing];
         let holes = [8, 16, 32]
             .into_iter()
-            .flat_map(move |holes| wastes.map(|waste| (holes, waste)));
+            .flat_map(|holes| WASTES.map(|waste| (holes, waste)));
         holes.flat_map(|(holes, waste)| [Column::Size, Column::Life].map(|column| Self { column, holes, waste }))
     }
 }
@@ -63,7 +67,8 @@ impl Waste {
 }
 
 /// What is free between the lowest offset and the end of what was taken so far; holes do not touch.
-struct Holes {
+#[derive(Clone)]
+pub(crate) struct Holes {
     by_offset: BTreeMap<i64, i64>,
     by_size: BTreeSet<(i64, i64)>,
     end: i64,
@@ -73,7 +78,7 @@ struct Holes {
 }
 
 impl Holes {
-    fn new(end: i64) -> Self {
+    pub(crate) fn new(end: i64) -> Self {
         Self {
             by_offset: BTreeMap::new(),
             by_size: BTreeSet::new(),
@@ -84,19 +89,19 @@ impl Holes {
     }
 
     /// Notes a buffer that ends at this time.
-    fn note(&mut self, start: i64, end: i64, until: usize) {
+    pub(crate) fn note(&mut self, start: i64, end: i64, until: usize) {
         self.above.insert(start, until);
         self.below.insert(end, until);
     }
 
     /// Notes that a buffer has ended.
-    fn free(&mut self, start: i64, end: i64) {
+    pub(crate) fn free(&mut self, start: i64, end: i64) {
         self.above.remove(start);
         self.below.remove(end);
         self.add(start, end);
     }
 
-    fn add(&mut self, mut start: i64, mut end: i64) {
+    pub(crate) fn add(&mut self, mut start: i64, mut end: i64) {
         if let Some((&before, &until)) = self.by_offset.range(..start).next_back()
             && until == start
         {
@@ -121,7 +126,14 @@ impl Holes {
     }
 
     /// The hole whose neighbour ends at about this time, as start and end, and the offset in it.
-    fn fitting(&self, instance: &Instance, item: Item, until: usize, manner: Manner) -> Option<(i64, i64, i64)> {
+    fn fitting(
+        &self,
+        instance: &Instance,
+        item: Item,
+        until: usize,
+        manner: Manner,
+        mut noise: Option<&mut Rng>,
+    ) -> Option<(i64, i64, i64)> {
         let size = instance.size[item];
         let mut best: Option<(f64, (i64, i64, i64))> = None;
         for &(width, start) in self.by_size.range((size, i64::MIN)..).take(manner.holes) {
@@ -134,7 +146,7 @@ impl Holes {
             let factor = manner.waste.factor(width - size);
             for (offset, other) in [(lowest, self.below.get(start)), (highest, self.above.get(end))] {
                 let apart = other.map_or(usize::MAX, |other| other.abs_diff(until).saturating_add(1));
-                let cost = apart as f64 * factor;
+                let cost = apart as f64 * factor * noise.as_mut().map_or(1.0, |rng| 1.0 + rng.unit());
                 if best.is_none_or(|(least, _)| cost < least) {
                     best = Some((cost, (start, end, offset)));
                 }
@@ -146,10 +158,17 @@ impl Holes {
         best.map(|(_, hole)| hole)
     }
 
-    /// The offset of a buffer in a hole or after all.
-    fn take(&mut self, instance: &Instance, item: Item, until: usize, manner: Manner) -> i64 {
+    /// The offset of a buffer in a hole or after all. Noise makes other holes come next.
+    pub(crate) fn take(
+        &mut self,
+        instance: &Instance,
+        item: Item,
+        until: usize,
+        manner: Manner,
+        noise: Option<&mut Rng>,
+    ) -> i64 {
         let size = instance.size[item];
-        let fitting = self.fitting(instance, item, until, manner);
+        let fitting = self.fitting(instance, item, until, manner, noise);
         if let Some((start, end, offset)) = fitting {
             self.remove(start, end);
             if start < offset {
@@ -170,117 +189,11 @@ impl Holes {
     }
 }
 
-/// Places buffers, none of which is pinned, from `base` on: those of the fullest section below each other, then those that begin later in the order in which they begin, then those that end before in the order in which they end, backwards. Where most is taken,
-/// nothing is lost this way. Gaps in lifetimes are not used.
-pub(crate) fn place(instance: &Instance, items: &[Item], base: i64, manner: Manner, offsets: &mut Table<Item, i64>) {
-    let fullest = instance.fullest(items);
-    let alive = |item: Item| instance.hull(item).contains(&fullest);
-    let mut column: Vec<Item> = items.iter().copied().filter(|&item| alive(item)).collect();
-    column.sort_by_key(|&item| match manner.column {
-        Column::Size => (Reverse(instance.size[item].unsigned_abs()), item),
-        Column::Life => (Reverse(instance.life[item]), item),
-    });
-    let mut end = base;
-    for &item in &column {
-        offsets[item] = instance.aligned(item, end);
-        end = offsets[item] + instance.size[item];
-    }
-    let sections = instance.sections();
-    let later = items.iter().copied();
-    let later = later.filter(|&item| instance.hull(item).start > fullest);
-    let forward = |item: Item| instance.hull(item);
-    sweep(
-        instance,
-        &column,
-        later.collect(),
-        (base, end),
-        manner,
-        forward,
-        offsets,
-    );
-    let before = items.iter().copied();
-    let before = before.filter(|&item| instance.hull(item).end <= fullest);
-    let backward = |item: Item| {
-        let hull = instance.hull(item);
-        sections - hull.end..sections - hull.start
-    };
-    sweep(
-        instance,
-        &column,
-        before.collect(),
-        (base, end),
-        manner,
-        backward,
-        offsets,
-    );
-}
-
-/// Places buffers in the order in which they begin, after a column of buffers that takes these offsets.
-fn sweep(
-    instance: &Instance,
-    column: &[Item],
-    mut items: Vec<Item>,
-    (base, end): (i64, i64),
-    manner: Manner,
-    time: impl Fn(Item) -> Span,
-    offsets: &mut Table<Item, i64>,
-) {
-    items.sort_by_key(|&item| (time(item).start, Reverse(instance.size[item]), item));
-    let mut holes = Holes::new(end);
-    let mut below = base;
-    for &item in column {
-        if below < offsets[item] {
-            holes.add(below, offsets[item]);
-        }
-        below = offsets[item] + instance.size[item];
-        holes.note(offsets[item], below, time(item).end);
-    }
-    let ends = column.iter().map(|&item| Reverse((time(item).end, item)));
-    let mut alive: BinaryHeap<Reverse<(usize, Item)>> = ends.collect();
-    for item in items {
-        let time = time(item);
-        while let Some(&Reverse((end, gone))) = alive.peek()
-            && end <= time.start
-        {
-            alive.pop();
-            holes.free(offsets[gone], offsets[gone] + instance.size[gone]);
-        }
-        let offset = holes.take(instance, item, time.end, manner);
-        offsets[item] = offset;
-        holes.note(offset, offset + instance.size[item], time.end);
-        alive.push(Reverse((time.end, item)));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::dense::Id;
     use crate::place::buffer::Buffer;
-
-    #[test]
-    fn the_fullest_time_has_no_holes_and_what_ends_makes_room_on_both_sides_of_it() {
-        let demand = |size, start, end| Buffer::new(size, start..end);
-        let instance = Instance::new(&[
-            demand(4, 0, 2),
-            demand(6, 1, 4),
-            demand(5, 2, 5),
-            demand(3, 2, 3),
-            demand(3, 3, 6),
-            demand(6, 4, 6),
-        ]);
-        let items: Vec<Item> = instance.size.keys().collect();
-        for manner in Manner::all() {
-            let mut offsets = Table::filled(0, items.len());
-            place(&instance, &items, 10, manner, &mut offsets);
-            assert_eq!(instance.height(&offsets), 10 + instance.bound, "{manner:?}");
-            for (a, b) in items.iter().flat_map(|&a| items.iter().map(move |&b| (a, b))) {
-                let apart = offsets[a] + instance.size[a] <= offsets[b] || offsets[b] + instance.size[b] <= offsets[a];
-                assert!(a == b || apart || !instance.meet(a, b), "{a:?} {b:?} {offsets:?}");
-            }
-            assert!(offsets.iter().all(|&offset| offset >= 10));
-        }
-    }
 
     #[test]
     fn a_buffer_goes_beside_one_that_ends_when_it_does() {
@@ -292,7 +205,7 @@ mod tests {
         holes.add(5, 7);
         holes.add(20, 23);
         let manner = Manner::all().next().unwrap();
-        let take = |until| holes.fitting(&instance, Item::at(0), until, manner);
+        let take = |until| holes.fitting(&instance, Item::at(0), until, manner, None);
         assert_eq!(take(3), Some((5, 7, 6)));
         assert_eq!(take(4), Some((20, 23, 20)));
         assert_eq!(take(9), Some((5, 7, 5)));

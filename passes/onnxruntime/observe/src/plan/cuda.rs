@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fit::{Recordings, plans};
-use super::orders::ordered;
+use super::orders::order_buffers;
 use super::requests::RecordedRequests;
 use super::{hash, unwritten};
 use crate::error::ArenaPlanError;
@@ -105,7 +105,7 @@ pub fn plan_cuda(request: &CudaPlanRequest<'_>, control: &SolveControl<'_>) -> R
     if file.plans.is_empty() {
         return Err(unusable(request.model, "its runs request nothing of a device"));
     }
-    file = ordered(file, &shapes, control)?;
+    file = order_buffers(file, &shapes, &[], control)?;
     if let (Some(load), Some(cuda)) = (&found.load, &mut file.cuda) {
         let once = [Recordings {
             threads: 1,
@@ -119,7 +119,7 @@ pub fn plan_cuda(request: &CudaPlanRequest<'_>, control: &SolveControl<'_>) -> R
         let load = plans(empty, Vec::new(), one_thread, &once);
         cuda.load = match load.plans.is_empty() {
             true => None,
-            false => ordered(load, &[Vec::new()], control)?.plans.pop(),
+            false => order_buffers(load, &[Vec::new()], &[], control)?.plans.pop(),
         };
     }
     write(request.output, &file)?;

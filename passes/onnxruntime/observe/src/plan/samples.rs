@@ -7,6 +7,9 @@ use remat_onnxruntime_run::{Recorded, complete_ranges};
 
 /// Shapes within the ranges that are tried, besides those that are frequent, and the largest.
 const TRIED: usize = 8;
+/// Any shapes whose blocks are to be low: so many within the ranges, within the lower half of each, the lowest quarter, and so on.
+const EACH_SCALE: usize = 10;
+const SCALES: u32 = 5;
 /// Frequent shapes that are tried, and reported.
 const FREQUENT: usize = 8;
 /// Sizes of which nothing is stated are tried up to this multiple of those that are known.
@@ -126,8 +129,8 @@ impl Samples {
         self.round += 1;
     }
 
-    /// Shapes whose blocks are to be low, the most important first.
-    pub(super) fn to_place(&self) -> Vec<Dims> {
+    /// Shapes whose blocks are to be low, the most important first, and any others.
+    pub(super) fn to_place(&self) -> [Vec<Dims>; 2] {
         let first = self
             .frequent
             .iter()
@@ -135,7 +138,10 @@ impl Samples {
             .chain(&self.largest)
             .chain(&self.recorded)
             .cloned();
-        distinct(first.chain(self.any(TRIED)))
+        let first = distinct(first);
+        let mut others: Vec<Dims> = (0..SCALES).flat_map(|scale| self.scaled(scale)).collect();
+        others.retain(|dims| !first.contains(dims));
+        [first, others]
     }
 
     /// Shapes that are run with the plan, the cheap ones first.
@@ -160,6 +166,17 @@ impl Samples {
             (name.to_owned(), ranges.join(","))
         };
         self.ranges.iter().map(one).collect()
+    }
+
+    /// Some shapes within the lowest part of the ranges, which is halved so often.
+    fn scaled(&self, scale: u32) -> Vec<Dims> {
+        let part = |name: &str| {
+            let (least, most) = self.near.ends(name)?;
+            let most = least + ((most - least) >> scale);
+            Some((name.to_owned(), Range { least, most, step: 1 }))
+        };
+        let part: Ranges = self.near.names().filter_map(part).collect();
+        part.sample(EACH_SCALE, self.round)
     }
 
     /// Some shapes within the ranges, the same for each round.
