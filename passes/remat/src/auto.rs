@@ -54,7 +54,8 @@ enum Stage {
 /// The best plan of all parts is the answer. So it is never worse than that of a quick solver that is done within its share of the
 /// time, and where steps are limited and not time, never worse than that of the search under the same limit either: the first search
 /// does not start from what the quick solvers found, and it is repeated from there where they found the better plan. Later turns
-/// start from the best plan so far, but for the longest search in fixed order, which begins anew where the one before it was cut short. Without OR-Tools what is proved is what the search proves: that no plan exists, or that nothing
+/// start from the best plan so far, but for the longest search in fixed order, which begins anew where the one before it was cut short.
+/// Without OR-Tools what is proved is what the search proves: that no plan exists, or that nothing
 /// has to be recomputed. Where there is a second memory, a deadline, or another objective than time, the search is that
 /// with paging ([`PagingSearch`]), which starts from the best that the quick solvers, and for least time the search in one memory, find within all
 /// limits: it is never worse than they are, nor than its own parts under the same limit on steps. The certificate names the part that found the plan, and its bound is the strongest one that covers the plan.

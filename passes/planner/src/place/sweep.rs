@@ -32,8 +32,9 @@ pub(crate) struct Goal<'m, 'c> {
     pub(crate) meter: &'m mut Meter<'c>,
 }
 
-/// Places buffers, none of which is pinned, from `base` on: those of the fullest section below each other, then those that begin later in the order in which they begin, then those that end before in the order in which they end, backwards. Where most is taken,
-/// nothing is lost this way. Gaps in lifetimes are not used. Without a goal, a sweep never goes back.
+/// Places buffers, none of which is pinned, from `base` on: those of the fullest section below each other, then those that begin later in the order in
+/// which they begin, then those that end before in the order in which they end, backwards. Where most is taken, nothing is lost this way. Gaps in
+/// lifetimes are not used. Without a goal, a sweep never goes back.
 pub(crate) fn place(
     instance: &Instance,
     items: &[Item],
