@@ -198,7 +198,10 @@ pub fn tile_to_measure(
         let score = Score::of(&planned, is_bounded, op_bytes);
         tracing::debug!(tiling = ?candidate.tiling, estimated = candidate.peak, is_slow, ?score, "a tiling was planned");
         let alone = Score::of(&planned, is_bounded, 0);
-        if floor.as_ref().is_none_or(|floor| alone.gains_on(floor) && score < *floor) {
+        if floor
+            .as_ref()
+            .is_none_or(|floor| alone.gains_on(floor) && score < *floor)
+        {
             let (peak, max_overhead) = (planned.replay.peak, asked.max_overhead);
             let tiled = TiledModel {
                 model: tiled,
