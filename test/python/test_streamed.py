@@ -8,7 +8,7 @@ import onnxruntime as ort
 import pytest
 from models import FLOAT, Builder
 
-CHANNELS, SIDE = 8, 96
+CHANNELS, SIDE = 8, 384
 FAST = ["--no-arena-plan", "--step-limit", "2000", "--threads", "1", "--time-limit", "10m", "--format", "json"]
 
 KINDS = {
@@ -19,11 +19,11 @@ KINDS = {
 }
 
 
-def norm(b, x, name, groups, epsilon):
+def norm(b, x, name, groups, epsilon, side=SIDE):
     """A normalization of groups as exporters write it, and what it computes."""
     numbers = np.random.default_rng(len(name)).standard_normal((4, CHANNELS)).astype(np.float32)
     to = b.constant(f"{name}.to", np.array([0, groups, -1]))
-    back = b.constant(f"{name}.back", np.array([1, CHANNELS, SIDE, SIDE]))
+    back = b.constant(f"{name}.back", np.array([1, CHANNELS, side, side]))
     scale, bias = (b.constant(f"{name}.{at}", numbers[at, :groups]) for at in (0, 1))
     inner = b.op("Reshape", [x, to], f"{name}.inner")
     inner = b.op("InstanceNormalization", [inner, scale, bias], f"{name}.instances", epsilon=epsilon)
@@ -162,7 +162,7 @@ def test_a_norm_with_numbers_for_each_element_runs_in_two_passes(groups, remat_o
         for before, after, exact in zip(run(model, x), run(out, x), computed(x), strict=True):
             off = [np.abs(found - exact).max() / np.abs(exact).max() for found in (before, after)]
             # The runtime finds the mean in double precision: what its rounding leaves of what is constant is divided by almost nothing.
-            assert off[1] <= 2 * off[0] + (4e-5 if kind == "constant" else 4e-7), (kind, off)
+            assert off[1] <= 2 * off[0] + (1e-4 if kind == "constant" else 4e-7), (kind, off)
 
 
 def test_the_report_says_how_far_outputs_are_apart(remat_opt, tmp_path):
@@ -180,13 +180,13 @@ def test_the_report_says_how_far_outputs_are_apart(remat_opt, tmp_path):
         assert said[0] == "bit-identical, with one thread"
 
 
-def image(path):
+def image(path, side=SIDE):
     """Convolutions between normalizations, the last one of so few channels that blocks of them are larger by far."""
-    b = Builder([("x", FLOAT, [1, CHANNELS, SIDE, SIDE])], [("y", FLOAT, [1, 3, SIDE, SIDE])])
+    b = Builder([("x", FLOAT, [1, CHANNELS, side, side])], [("y", FLOAT, [1, 3, side, side])])
     random = np.random.default_rng(3)
     at, channels = "x", CHANNELS
     for place, made in enumerate([CHANNELS, CHANNELS, 3]):
-        at, _ = norm(b, at, f"norm{place}", 2, 1e-5)
+        at, _ = norm(b, at, f"norm{place}", 2, 1e-5, side)
         at = b.op("Relu", [at], f"relu{place}")
         weights = b.constant(f"weights{place}", 0.1 * random.standard_normal((made, channels, 3, 3)).astype(np.float32))
         at, channels = b.op("Conv", [at, weights], "y" if made == 3 else f"conv{place}", pads=[1, 1, 1, 1]), made
@@ -194,9 +194,9 @@ def image(path):
 
 
 def test_convolutions_run_in_blocks_where_that_takes_no_memory(remat_opt, tmp_path):
-    model = image(tmp_path / "model.onnx")
+    model = image(tmp_path / "model.onnx", 96)
     out, plan, loaded = (tmp_path / name for name in ("out.onnx", "plan.json", "loaded.onnx"))
-    asked = ["--fission", "close", "-b", "min", "--max-overhead", "1000%", "--emit-plan", plan]
+    asked = ["--fission", "close", "-b", "40%", "--max-overhead", "1000%", "--emit-plan", plan]
     said = remat_opt(model, "-o", out, *asked, *FAST)
     assert json.loads(said.stdout)["outputs"] == "close", said.stderr
     tiling = json.loads(plan.read_text())["setup"]["tiling"]
@@ -219,7 +219,7 @@ def test_convolutions_run_in_blocks_where_that_takes_no_memory(remat_opt, tmp_pa
 
 def branches(path, modules=4):
     """Convolutions and pools in branches that meet again: in blocks of channels, most of them read copies of what others made."""
-    b = Builder([("x", FLOAT, [1, 3, CHANNELS * 28, CHANNELS * 28])], [("y", FLOAT, [1, 128, 1, 1])])
+    b = Builder([("x", FLOAT, [1, 3, CHANNELS * 56, CHANNELS * 56])], [("y", FLOAT, [1, 128, 1, 1])])
     random = np.random.default_rng(3)
 
     def conv(x, name, channels, made, kernel, stride=1):

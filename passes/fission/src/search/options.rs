@@ -7,6 +7,16 @@ use remat_cost::{BodyBytes, Device, no_bodies};
 
 use crate::{Axis, Exactness, Mode, Tiling};
 
+/// Up to here a loaded graph takes as much as another one: tables of a runtime.
+pub const AS_MUCH_LOADED_BYTES: u64 = 1 << 20;
+
+/// Bytes that count as memory where a graph has so many ops more, each of which takes `op_bytes`.
+#[must_use]
+pub fn more_loaded(ops: u64, op_bytes: u64) -> u64 {
+    let more = ops.saturating_mul(op_bytes);
+    if more > AS_MUCH_LOADED_BYTES { more } else { 0 }
+}
+
 /// What a search may do.
 #[derive(Clone, Debug)]
 pub struct SearchOptions<'a> {
@@ -26,7 +36,7 @@ pub struct SearchOptions<'a> {
     pub two_passes: bool,
     /// What may happen to rows that two tiles need.
     pub modes: Vec<Mode>,
-    /// Bytes that a runtime keeps for each op of its graph: those of ops that tiles add count as memory at every time.
+    /// Bytes that a runtime keeps for each op of its graph: those of ops that tiles add count as memory at every time ([`more_loaded`]).
     pub op_bytes: u64,
     /// Whether fused chains may run a second time before a later op.
     pub again: bool,

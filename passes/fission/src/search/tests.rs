@@ -158,7 +158,7 @@ proptest! {
             Exactness::Close,
         ]),
         kernels in any::<bool>(),
-        op_bytes in prop::sample::select(vec![0, 6_000]),
+        op_bytes in prop::sample::select(vec![0, 6_000, 1 << 20]),
     ) {
         let mut device = Device::preset(Device::DEFAULT).unwrap();
         device.cpu_kernels = kernels;

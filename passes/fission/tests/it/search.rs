@@ -1,7 +1,7 @@
 //! The search on a small network.
 
 use remat_cost::{Device, ProblemOptions, analytic, no_bodies, problem};
-use remat_fission::{Axis, Exactness, FusedChain, Mode, SearchOptions, Tiling, apply, bound, search};
+use remat_fission::{Axis, Exactness, FusedChain, Mode, SearchOptions, Tiling, apply, bound, more_loaded, search};
 use remat_ir::{ElementType, Graph, GraphBuilder, OpSpec, Placement, ResultSpec, ValueType};
 use remat_operators::share_overwritten;
 use remat_plan::{Accounting, OrderMode, baseline};
@@ -95,20 +95,18 @@ fn ops_that_tiles_add_count_as_memory() {
     let ops = |tiling: &Tiling| apply(&graph, tiling, Exactness::WholeSums).unwrap().ops.len() as u64;
     let whole = ops(&Tiling::default());
     let mut options = options(&device);
-    let few = search(&graph, &options).unwrap();
-    let lowest = few.front.last().unwrap();
-    // As many bytes as make what is gained by the lowest one worth nothing.
-    let gained = few.front[0].peak - lowest.peak;
-    options.op_bytes = gained / (ops(&lowest.tiling) - whole) + 1;
-    let found = search(&graph, &options).unwrap();
-    assert!(found.front.iter().all(|candidate| candidate.tiling != lowest.tiling));
-    for candidate in &found.front {
-        let peak = peak(&graph, &candidate.tiling, &device).unwrap();
-        assert_eq!(
-            candidate.peak,
-            peak + (ops(&candidate.tiling) - whole) * options.op_bytes
-        );
+    // One op more, hundreds of them, and no number of them takes more than tables of a runtime.
+    for (op_bytes, has_tiles) in [(2 << 20, false), (4_096, true), (0, true)] {
+        options.op_bytes = op_bytes;
+        let found = search(&graph, &options).unwrap();
+        assert_eq!(found.front.len() > 1, has_tiles, "{op_bytes}");
+        for candidate in &found.front {
+            let peak = peak(&graph, &candidate.tiling, &device).unwrap();
+            let more = more_loaded(ops(&candidate.tiling) - whole, op_bytes);
+            assert_eq!(candidate.peak, peak + more, "{op_bytes}");
+        }
     }
+    assert_eq!([more_loaded(100, 10_000), more_loaded(200, 10_000)], [0, 2_000_000]);
 }
 
 /// Bytes at the peak of a tiled graph in reference order.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
+use remat::fission::AS_MUCH_LOADED_BYTES;
 use remat::{Model, Solution};
 use remat_ir::Graph;
 use remat_onnxruntime_lower::{Lowered, LoweringOptions, OrderHint, Shapes};
@@ -15,7 +16,7 @@ use crate::clock::{Effort, LeftOut};
 use crate::context::Context;
 use crate::error::DeployError;
 use crate::open::laid_out;
-use crate::peaks::{AS_MUCH_LOADED_BYTES, Basis, HigherPeak, Measured, no_higher};
+use crate::peaks::{Basis, HigherPeak, Measured, no_higher};
 use crate::plain::without_blocks;
 use crate::request::outputs;
 

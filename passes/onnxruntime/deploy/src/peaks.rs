@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use remat::fission::AS_MUCH_LOADED_BYTES;
 use remat_onnxruntime_predict::Prediction;
 use remat_onnxruntime_run::Measurement;
 use schemars::JsonSchema;
@@ -15,9 +16,6 @@ const BESIDE_TENSORS_BYTES: u64 = 1 << 16;
 /// The same for the growth of a process, which is not the same in any two runs.
 const GROWTH_SHARE: u64 = 10;
 const GROWTH_BYTES: u64 = 4 << 20;
-
-/// Up to here a loaded session takes as much as another one: tables of the runtime.
-pub(crate) const AS_MUCH_LOADED_BYTES: u64 = 1 << 20;
 
 /// So much later a model is loaded late.
 const LATE_NS: u64 = 1_000_000_000;
