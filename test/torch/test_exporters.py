@@ -249,9 +249,9 @@ def test_embeddings_of_sentences_are_the_same_and_take_less_memory(tmp_path):
 
 
 def test_a_decoder_of_diffusers_gives_the_image_in_less_memory(tmp_path):
-    arguments = ("--size", 16, "--fission", "close", "--folder", tmp_path)
+    arguments = ("--size", 32, "--fission", "close", "--folder", tmp_path)
     said, counts = example("diffusers", "diffusers_decoder.py", tmp_path / "libremat_arena.so", *arguments)
-    found = re.search(r"image \(1, 3, 128, 128\), (\S+) from that of PyTorch", said)
+    found = re.search(r"image \(1, 3, 256, 256\), (\S+) from that of PyTorch", said)
     assert found and float(found[1]) < 1e-4
     assert most_bytes(counts) < 0.7 * before(tmp_path / "decoder.onnx")
 
