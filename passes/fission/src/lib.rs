@@ -53,4 +53,4 @@ pub use exact::{Exactness, is_limited_by_threads};
 pub use members::{Batch, BatchSample, NotByMember, NotIndependent, WhyMixed, by_member, fix};
 pub use remat_plan::{Again, Axis, FusedChain, Mode, Moved, Tiling, Within};
 pub use rules::{Cut, Integers, Need, NotSplit, Reason, split};
-pub use search::{AS_MUCH_LOADED_BYTES, Candidate, SearchOptions, SearchReport, more_loaded, search};
+pub use search::{Candidate, SearchOptions, SearchReport, more_loaded, search};

@@ -222,7 +222,7 @@ impl<S: Borrow<Sketch>> Whole<S> {
             }
         }
         let added = u64::try_from(self.ops.saturating_sub(ops)).ok()?;
-        let mut now = more_loaded(added, op_bytes);
+        let mut now = more_loaded(added.saturating_mul(op_bytes));
         let (mut peak, mut time, mut need) = (0u64, 0u64, 0u64);
         let mut touched: Vec<StorageId> = Vec::new();
         let mut levels = vec![0; ops];

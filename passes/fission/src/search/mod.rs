@@ -38,7 +38,7 @@ mod stretches;
 mod tests;
 mod window;
 
-pub use options::{AS_MUCH_LOADED_BYTES, Candidate, SearchOptions, SearchReport, more_loaded};
+pub use options::{Candidate, SearchOptions, SearchReport, more_loaded};
 
 use remat_ir::Graph;
 

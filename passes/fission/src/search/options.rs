@@ -8,13 +8,12 @@ use remat_cost::{BodyBytes, Device, no_bodies};
 use crate::{Axis, Exactness, Mode, Tiling};
 
 /// Up to here a loaded graph takes as much as another one: tables of a runtime.
-pub const AS_MUCH_LOADED_BYTES: u64 = 1 << 20;
+const AS_MUCH_LOADED_BYTES: u64 = 1 << 20;
 
-/// Bytes that count as memory where a graph has so many ops more, each of which takes `op_bytes`.
+/// What counts as memory of the bytes that a loaded graph takes more than another one.
 #[must_use]
-pub fn more_loaded(ops: u64, op_bytes: u64) -> u64 {
-    let more = ops.saturating_mul(op_bytes);
-    if more > AS_MUCH_LOADED_BYTES { more } else { 0 }
+pub fn more_loaded(bytes: u64) -> u64 {
+    if bytes > AS_MUCH_LOADED_BYTES { bytes } else { 0 }
 }
 
 /// What a search may do.

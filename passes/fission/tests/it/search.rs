@@ -102,11 +102,11 @@ fn ops_that_tiles_add_count_as_memory() {
         assert_eq!(found.front.len() > 1, has_tiles, "{op_bytes}");
         for candidate in &found.front {
             let peak = peak(&graph, &candidate.tiling, &device).unwrap();
-            let more = more_loaded(ops(&candidate.tiling) - whole, op_bytes);
+            let more = more_loaded((ops(&candidate.tiling) - whole) * op_bytes);
             assert_eq!(candidate.peak, peak + more, "{op_bytes}");
         }
     }
-    assert_eq!([more_loaded(100, 10_000), more_loaded(200, 10_000)], [0, 2_000_000]);
+    assert_eq!([more_loaded(1_000_000), more_loaded(2_000_000)], [0, 2_000_000]);
 }
 
 /// Bytes at the peak of a tiled graph in reference order.

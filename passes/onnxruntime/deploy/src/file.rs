@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use remat::fission::AS_MUCH_LOADED_BYTES;
+use remat::fission::more_loaded;
 use remat::{Model, Solution};
 use remat_ir::Graph;
 use remat_onnxruntime_lower::{Lowered, LoweringOptions, OrderHint, Shapes};
@@ -276,7 +276,7 @@ impl Task<'_, '_> {
         let may_branch = self.candidate.lowering.branch && request.arena && request.order == OrderHint::Any;
         let doubled_bytes = lowered.doubled_bytes().filter(|_| may_branch);
         // With a plan of its memory a file gains nothing by a branch.
-        let is_much = doubled_bytes.is_some_and(|bytes| bytes > AS_MUCH_LOADED_BYTES);
+        let is_much = doubled_bytes.is_some_and(|bytes| more_loaded(bytes) > 0);
         let most_outside = match is_much && request.plans_memory {
             true => no_higher(self.without_plan()?.arena_steady_bytes),
             false => 0,

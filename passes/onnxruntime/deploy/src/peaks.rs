@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use remat::fission::AS_MUCH_LOADED_BYTES;
+use remat::fission::more_loaded;
 use remat_onnxruntime_predict::Prediction;
 use remat_onnxruntime_run::Measurement;
 use schemars::JsonSchema;
@@ -71,8 +71,7 @@ impl Measured {
     #[must_use]
     pub fn more_loaded(&self, before: &Self) -> u64 {
         let more = self.loaded_bytes.zip(before.loaded_bytes);
-        let more = more.map_or(0, |(after, before)| after.saturating_sub(before));
-        if more > AS_MUCH_LOADED_BYTES { more } else { 0 }
+        more.map_or(0, |(after, before)| more_loaded(after.saturating_sub(before)))
     }
 
     /// The first peak with the arena that is higher than that of `before`, on the heap or of the process, with what the loaded session takes more.

@@ -194,7 +194,7 @@ pub fn tile_to_measure(
             continue;
         };
         let ops = |model: &Model| model.problem().ops.len() as u64;
-        let op_bytes = more_loaded(ops(&tiled).saturating_sub(ops(model)), fission.op_bytes);
+        let op_bytes = more_loaded(ops(&tiled).saturating_sub(ops(model)).saturating_mul(fission.op_bytes));
         let score = Score::of(&planned, is_bounded, op_bytes);
         tracing::debug!(tiling = ?candidate.tiling, estimated = candidate.peak, is_slow, ?score, "a tiling was planned");
         let alone = Score::of(&planned, is_bounded, 0);

@@ -225,7 +225,12 @@ impl Memory {
         let buffers = self.buffers.map(|figures| text("the buffers alone", figures));
         let alone = self.file_alone.map(|figures| text("the file alone", figures));
         let loaded = self.more_loaded_bytes;
-        let loaded = loaded.map(|more| format!("{} of that are nodes added, from loading on", bytes(more)));
+        let loaded = loaded.map(|more| {
+            format!(
+                "{} of that from loading on, for nodes and weights kept twice",
+                bytes(more)
+            )
+        });
         let all: Vec<String> = loaded
             .into_iter()
             .chain(first_run)
@@ -301,7 +306,7 @@ mod tests {
             ..Memory::of(Measure::GrowthDefaultSession, 31 * MIB, 11 * MIB)
         };
         insta::assert_snapshot!(memory.line(), @"31.0 -> 11.0 MiB   -65 %   growth of the process, default session, measured");
-        insta::assert_snapshot!(memory.further().unwrap(), @"2.0 MiB of that are nodes added, from loading on; first run 18.0 -> 11.0 MiB; the buffers alone 16.0 -> 7.0 MiB");
+        insta::assert_snapshot!(memory.further().unwrap(), @"2.0 MiB of that from loading on, for nodes and weights kept twice; first run 18.0 -> 11.0 MiB; the buffers alone 16.0 -> 7.0 MiB");
         let json = serde_json::to_value(memory).unwrap();
         assert_eq!(
             (&json["after_bytes"], &json["buffers"]["after_bytes"]),
