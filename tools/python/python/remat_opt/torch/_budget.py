@@ -16,10 +16,10 @@ _PART = re.compile(r"\d*\.\d*")
 _FORMS = 'bytes (`"2GiB"`, `2 << 30`), a share (`"60%"`, `0.6`), `"auto"`, `"fit"` or `"min"`'
 _LARGEST = (1 << 63) - 1
 
-_OBJECTS = 64 << 10
+_OBJECTS = 16 << 10
 _OBJECTS_SHARE = 500
-_OBJECT = 96
-"""Bytes of objects for each op of a graph: a live tensor takes 320 to 500, and a part of the results lives at once."""
+_OBJECT = 400
+"""Bytes of objects for each tensor that lives at once: 180 to 370 in steps of nine networks."""
 
 Memory = int | float | str
 """Bytes (`2 << 30`, `"2GiB"`, `"1.5GB"`), a share (`0.6`, `"0.6"`, `"60%"`), `"auto"`, `"fit"` or `"min"`."""
@@ -135,12 +135,13 @@ def _hint(word: str) -> str:
     return ""
 
 
-def objects_around(peak: int, ops: int) -> int:
+def objects_around(peak: int, tensors: int) -> int:
     """What a plan does not see: bytes of the objects of Python and PyTorch around its tensors, and what the allocator
-    rounds up. Measured steps stay below, those of loops with thousands of small ops among them.
+    rounds up. Measured steps stay below, those of loops with thousands of small ops and of networks with many small
+    parameters among them.
 
     Args:
         peak: Bytes of the plan.
-        ops: Of the graph.
+        tensors: `TrainingGraph.tensors_at_once`.
     """
-    return _OBJECTS + peak // _OBJECTS_SHARE + _OBJECT * ops
+    return _OBJECTS + peak // _OBJECTS_SHARE + _OBJECT * tensors

@@ -19,9 +19,10 @@ as one. The rules:
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -146,7 +147,8 @@ class TrainingGraph:
         self._replaced = {key for one in (cut.overwritten if cut else ()) for key in self._storages.keys(one)}
         self._mutated = {key for node in graph.nodes for one in written(node) for key in self._storages.keys(one)}
         self._mutated |= self._replaced
-        kept = [one for one in (*outputs, *(cut.outputs if cut else ())) if isinstance(one, fx.Node)]
+        self._returned = {one for one in outputs if isinstance(one, fx.Node)}
+        kept = self._returned | {one for one in (cut.outputs if cut else ()) if isinstance(one, fx.Node)}
         self._kept = {key for one in kept for key in self._storages.keys(one)}
         self.document = empty_document(name)
         self._add_external()
@@ -195,6 +197,20 @@ class TrainingGraph:
     def written_storages(self) -> set[int]:
         """Positions of the storages in the problem that an op overwrites in place."""
         return {self._ids[key] for key in self._mutated if key in self._ids}
+
+    @functools.cached_property
+    def tensors_at_once(self) -> int:
+        """Most tensors that live at once in the order of the trace, views among them, and one more for each gradient, whose
+        parameter autograd holds something of."""
+        nodes = list(self.graph.nodes)
+        last = {used: index for index, node in enumerate(nodes) for used in (node, *node.all_input_nodes)}
+        ends = Counter(index for node, index in last.items() if _is_computed(node) and node not in self._returned)
+        live = most = 0
+        for index, node in enumerate(nodes):
+            live += _is_computed(node)
+            most = max(most, live)
+            live -= ends[index]
+        return most + len(self._returned)
 
     def is_view(self, node: fx.Node) -> bool:
         """Whether a node gives nothing but memory of its arguments."""
@@ -365,6 +381,11 @@ class TrainingGraph:
 
     def _is_made(self, tensor: int) -> bool:
         return "producer" in self.document["tensors"][tensor]
+
+
+def _is_computed(node: fx.Node) -> bool:
+    """Whether a node gives one tensor; of those that give several, nodes pick them."""
+    return node.op == "call_function" and isinstance(node.meta.get("val"), torch.Tensor)
 
 
 def ancestors(nodes: Iterable[Any]) -> set[fx.Node]:

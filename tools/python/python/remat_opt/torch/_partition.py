@@ -193,7 +193,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         gradients = graph.bytes_of(one for one in joint.backward if isinstance(one, fx.Node))
         self.budget = resolved(self.settings.budget, graph.device, graph.external_bytes, gradients)
         if self.given is None:
-            report.ops = len(graph.document["ops"]) - 1
+            report.ops, report.tensors = len(graph.document["ops"]) - 1, graph.tensors_at_once
             report.external_bytes = graph.external_bytes
             report.budget_bytes = self.budget.total
         if self.settings.form == "split":
@@ -267,11 +267,11 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
     def _plan(self, graph: TrainingGraph, report: Report) -> Plan:
         budget = self.budget.of_plan(graph.external_bytes)
         if isinstance(budget, int):
-            budget = max(1, budget - objects_around(budget, report.ops))
+            budget = max(1, budget - objects_around(budget, report.tensors))
         plan, is_kept = plan_within(graph, budget, self.settings.search)
         peak, report.moved_bytes = taken_by(graph, plan)
         report.baseline_bytes = graph.external_bytes + int(plan["baseline_peak_bytes"])
-        report.promised_bytes = graph.external_bytes + peak + objects_around(peak, report.ops)
+        report.promised_bytes = graph.external_bytes + peak + objects_around(peak, report.tensors)
         report.recomputes = len(plan.recomputes)
         report.overhead = plan.duration / max(1, int(plan["baseline_duration"])) - 1
         report.is_optimal, report.gap = plan.is_optimal, plan.gap

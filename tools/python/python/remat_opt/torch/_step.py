@@ -327,7 +327,7 @@ class TrainStep:
         asked = resolved(self._budget, step.source.device, step.source.external_bytes, gradients)
         budget = asked.of_plan(step.source.external_bytes)
         if isinstance(budget, int):
-            budget = max(1, budget - objects_around(budget, len(step.source.nodes)))
+            budget = max(1, budget - objects_around(budget, step.source.tensors_at_once))
         plan, keeps = plan_within(step.source, budget, self._search)
         module = _module(step, plan, step.outputs)
         bind(module.graph)
@@ -384,10 +384,11 @@ def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:
         graph="step",
         inner="eager",
         ops=len(step.source.document["ops"]),
+        tensors=step.source.tensors_at_once,
         budget_bytes=budget.total,
         external_bytes=external,
         baseline_bytes=external + int(plan["baseline_peak_bytes"]),
-        promised_bytes=external + peak + objects_around(peak, len(step.source.nodes)),
+        promised_bytes=external + peak + objects_around(peak, step.source.tensors_at_once),
         moved_bytes=moved,
         recomputes=len(plan.recomputes),
         overhead=plan.duration / runs - 1,

@@ -70,7 +70,7 @@ def first_step(
     needed = report.baseline_bytes - report.external_bytes + state.size()
     planned = (report.promised_bytes or 0) - report.external_bytes + state.size() + 3 * forms.gradient_bytes
     needed = max(needed, planned if forms.gradient_bytes else 0)
-    needed += objects_around(needed, report.ops)
+    needed += objects_around(needed, report.tensors)
     report.check_bytes = report.external_bytes + needed
     free = min(map(free_bytes, [str(one) for one in devices_of(model)] or ["cpu"]))
     reason = f"that takes {needed} bytes besides the model, and {free} are free" if needed > free else None

@@ -366,12 +366,12 @@ class Steps:
         live, peaks = kind.found(marks, self._lead_of(kind))
         if marks.has_peaks:
             # Behind Inductor a promise may be just what was measured.
-            promised += objects_around(promised, graph.report.ops) if self._is_compiled else 0
+            promised += objects_around(promised, graph.report.tensors) if self._is_compiled else 0
             return max(*peaks, peaks[-1] + sums) <= promised
         # Objects of tensors are among what lies there between the halves; the promise counts those of each half.
         choice = {order[0][0]: graph.plannable.running()}
         most = peak(moments_of(order, waiting, live, peaks, choice, sums), choice)
-        return most <= promised + _NOISE + objects_around(most, graph.report.ops)
+        return most <= promised + _NOISE + objects_around(most, graph.report.tensors)
 
     def _device(self) -> str:
         places = (one.plannable.device for one in self._graphs if one.plannable is not None)
@@ -488,15 +488,15 @@ class Steps:
         plannables = [one for graph in self._menus if (one := self._graphs[graph].plannable) is not None]
         self._budget = resolved(self._budget, self._device(), external, sum(one.gradient_bytes() for one in plannables))
         limit = self._budget.of_candidates(external, baseline)
-        return max(0, limit - objects_around(limit, self._ops())) if self._budget.total else limit
+        return max(0, limit - objects_around(limit, self._tensors())) if self._budget.total else limit
 
-    def _ops(self) -> int:
-        return sum(self._graphs[graph].report.ops for graph in self._menus)
+    def _tensors(self) -> int:
+        return sum(self._graphs[graph].report.tensors for graph in self._menus)
 
     def _report(self, moments: Sequence[Moment], external: int, limit: int) -> None:
         """Says in the report of each graph what the step takes."""
         most = peak(moments, self._choice)
-        objects = objects_around(most, self._ops())
+        objects = objects_around(most, self._tensors())
         fastest = self._fastest()
         baseline = peak(moments, {graph: menu[0] for graph, menu in self._menus.items()})
         seen = [one.measured for one in self._known.values() if one.measured is not None]

@@ -87,7 +87,7 @@ def reorder(gm: fx.GraphModule, memory: Memory, **search: Any) -> Report:
     emitted.graph.lint()
     gm.graph = emitted.graph
     gm.recompile()
-    report.promised_bytes = graph.external_bytes + plan.peak_bytes + objects_around(plan.peak_bytes, report.ops)
+    report.promised_bytes = graph.external_bytes + plan.peak_bytes + objects_around(plan.peak_bytes, report.tensors)
     return report
 
 
@@ -103,6 +103,7 @@ def _planned(
     budget = resolved(asked, graph.device, graph.external_bytes, graph.bytes_of(outputs))
     plan, is_kept = plan_within(graph, budget.of_plan(graph.external_bytes), Search(**search))
     report = record(Report(graph="step", inner="passes", ops=len(graph.nodes), budget_bytes=budget.total))
+    report.tensors = graph.tensors_at_once
     report.external_bytes = graph.external_bytes
     report.baseline_bytes = graph.external_bytes + int(plan["baseline_peak_bytes"])
     report.recomputes = len(plan.recomputes)
