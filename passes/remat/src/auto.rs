@@ -40,7 +40,7 @@ const TOO_SHORT: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Search,
-    /// Not from the plan in hand where the search before it was cut short: it would end near where that one did.
+    /// In fixed order not from the plan in hand where the search before it was cut short: it would end near where that one did.
     SearchAnew,
     Proof,
     Quick,
@@ -54,7 +54,7 @@ enum Stage {
 /// The best plan of all parts is the answer. So it is never worse than that of a quick solver that is done within its share of the
 /// time, and where steps are limited and not time, never worse than that of the search under the same limit either: the first search
 /// does not start from what the quick solvers found, and it is repeated from there where they found the better plan. Later turns
-/// start from the best plan so far, but for the longest search, which begins anew where the one before it was cut short.
+/// start from the best plan so far, but for the longest search in fixed order, which begins anew where the one before it was cut short.
 /// Without OR-Tools what is proved is what the search proves: that no plan exists, or that nothing
 /// has to be recomputed. Where there is a second memory, a deadline, or another objective than time, the search is that
 /// with paging ([`PagingSearch`]), which starts from the best that the quick solvers, and for least time the search in one memory, find within all
@@ -296,7 +296,8 @@ impl<'a> Parts<'a> {
                 own.deadline = Some(after.map_or(end, |(_, share)| end.max(started + whole.mul_f64(*share))));
                 own.seed = control.seed.wrapping_add(round);
                 let was_cut_short = turn == Stage::SearchAnew && before.is_none();
-                let begins_anew = was_cut_short && problem.ops.len() <= LARGE;
+                let may_begin_anew = problem.order == OrderMode::Fixed && problem.ops.len() <= LARGE;
+                let begins_anew = was_cut_short && may_begin_anew;
                 let from = best.as_ref().filter(|_| !begins_anew);
                 let hint = from.and_then(|best| best.plan.clone());
                 own.warm_start = hint.as_ref().or(control.warm_start);

@@ -42,6 +42,12 @@ impl Schedule {
         adapts: false,
         moves: 0.4,
     };
+    /// From a sequence within a tight budget to shorter ones: excess is so expensive that it never becomes too large to be removed again.
+    pub(crate) const CLOSE: Self = Self {
+        hot: 3.0,
+        excess: 0.02,
+        ..Self::MELT
+    };
 }
 
 /// Annealing of the frame of a sequence: minimises `duration + price * excess`.

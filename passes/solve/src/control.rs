@@ -46,7 +46,7 @@ pub struct SolveControl<'a> {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Patience {
     /// Steps without improvement that are always allowed; per 100 ops in free order and where more than a twentieth of the time is still
-    /// overhead, and four times as many without a plan. [`Patience::default`] has about as many as one thread takes in a few seconds on a
+    /// overhead, and four times as many where both is so, or without a plan. [`Patience::default`] has about as many as one thread takes in a few seconds on a
     /// graph of 1,000 ops.
     pub min_steps: u64,
     /// Further steps, as a multiple of those taken up to the last improvement.

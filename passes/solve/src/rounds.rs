@@ -27,6 +27,8 @@ const VARIATIONS: u64 = 48;
 const VARIATION_PER_NODE: u64 = 1_000;
 /// In free order annealing takes so many times as many steps.
 const FREE_STEPS: u64 = 4;
+/// Annealing that ends with an excess of more than this share of the budget in free order, as a divisor, is stuck above it.
+const STUCK: i64 = 400;
 /// What is made of two sequences is improved with this share of the steps of a variation, as a divisor.
 const RELINKED: u64 = 5;
 /// Annealing begins at so many mean durations, and where the order is free, with what is made of two sequences, at so many.
@@ -69,12 +71,9 @@ impl Worker<'_> {
         let left = self.meter.steps_left(self.state.steps).unwrap_or(u64::MAX);
         let most = VARIATION_PER_NODE * self.dag.len() as u64;
         let first = (left / VARIATIONS).min(most).max(SHORTEST_ROUND);
-        if self.is_over() {
-            return;
-        }
-        if self.dag.is_free() {
+        if self.dag.is_free() && self.best.is_some() {
             let length = self.first_length();
-            self.during(Round::Anneal, |worker| worker.anneal_best(HOT, length));
+            self.during(Round::Anneal, |worker| worker.anneal_best(Schedule::far(HOT), length));
         }
         self.during(Round::Neighbourhood, |worker| worker.search_neighbourhoods(first));
         self.contribute(None);
@@ -96,7 +95,8 @@ impl Worker<'_> {
         }
     }
 
-    /// One more sequence for the pool, by annealing: in fixed order another one, if it takes longer than the best.
+    /// One more sequence for the pool, by annealing: in fixed order another one, if it takes longer than the best. In free order, where annealing
+    /// ends stuck above the budget, once more, [close](Schedule::CLOSE) to it.
     fn vary(&mut self, steps: u64) {
         let ways: &[Option<Schedule>] = if self.dag.is_free() { &FREE } else { &FIXED };
         let way = ways[self.variations % ways.len()];
@@ -114,10 +114,10 @@ impl Worker<'_> {
             self.best = self.best.take().or_else(|| self.kept.clone());
         }
         self.during(Round::Anneal, |worker| {
-            worker.anneal_with(schedule, steps_of_annealing, |worker| {
-                worker.note(Phase::Annealing);
-                false
-            });
+            worker.anneal(schedule, steps_of_annealing);
+            if worker.dag.is_free() && worker.state.excess() > i64::from(worker.state.budget()) / STUCK {
+                worker.anneal_best(Schedule::CLOSE, steps_of_annealing);
+            }
         });
         self.during(Round::Neighbourhood, |worker| worker.search_neighbourhoods(steps));
         self.contribute(None);
@@ -127,14 +127,13 @@ impl Worker<'_> {
     fn relink(&mut self, shorter: &Best, longer: &Best, steps: u64) {
         let child = relink(self.dag, &shorter.sequence, &longer.sequence, &mut self.rng);
         self.state.load(&child);
-        let overhead = longer.duration - self.dag.total_duration();
         let options = RepairOptions {
-            duration_limit: longer.duration + overhead / DETOUR + 1,
+            duration_limit: longer.duration + (longer.duration - self.dag.total_duration()) / DETOUR + 1,
             ..RepairOptions::GREEDY
         };
         if self.repair(options, Phase::Neighbourhood) {
             if self.dag.is_free() {
-                self.anneal_best(MILD, steps);
+                self.anneal_best(Schedule::far(MILD), steps);
             }
             self.search_neighbourhoods(steps);
         }
@@ -168,14 +167,17 @@ impl Worker<'_> {
     }
 
     /// Annealing from the best sequence to shorter ones.
-    fn anneal_best(&mut self, hot: f64, steps: u64) {
-        if self.best.is_none() {
-            return;
-        }
+    fn anneal_best(&mut self, schedule: Schedule, steps: u64) {
         self.load_best();
-        self.annealing.set(Schedule::far(hot));
-        self.anneal_towards(0, Some(self.goal), steps);
-        self.note(Phase::Annealing);
+        self.anneal(schedule, steps);
+    }
+
+    /// Annealing from the state; takes note of each better sequence.
+    fn anneal(&mut self, schedule: Schedule, steps: u64) {
+        self.anneal_with(schedule, steps, |worker| {
+            worker.note(Phase::Annealing);
+            false
+        });
     }
 
     /// Anneals the frame for so many steps, or until there is no more excess than is allowed, and the duration is that of the goal; without a

@@ -32,8 +32,8 @@ const FLOOR_SHARE: f64 = 0.1;
 const SINK_SHARE: f64 = 0.2;
 /// A plan that takes this share longer than running every op once leaves much to gain.
 const MUCH_TO_GAIN: f64 = 0.05;
-/// How many times as long the search goes on without a plan.
-const WITHOUT_PLAN: u64 = 4;
+/// How many times as long the search goes on without a plan, and in free order with one that leaves much to gain.
+const MOST_HOPE: u64 = 4;
 
 /// What one thread hands back.
 pub(crate) struct Found {
@@ -358,20 +358,12 @@ impl<'a> Worker<'a> {
             return 1;
         }
         let hundreds = (self.dag.len() as u64 / 100).max(1);
-        let best = [&self.best, &self.kept]
-            .into_iter()
-            .flatten()
-            .map(|best| best.duration)
-            .min();
-        let Some(best) = best else {
-            return hundreds * WITHOUT_PLAN;
-        };
+        let best = self.best.iter().chain(&self.kept).map(|best| best.duration).min();
         let total = self.dag.total_duration();
-        let overhead = (best - total) as f64 / total.max(1) as f64;
-        if self.dag.is_free() || overhead > MUCH_TO_GAIN {
-            hundreds
-        } else {
-            1
+        match best.map(|best| (best - total) as f64 / total.max(1) as f64) {
+            Some(overhead) if overhead <= MUCH_TO_GAIN && !self.dag.is_free() => 1,
+            Some(overhead) if overhead <= MUCH_TO_GAIN || !self.dag.is_free() => hundreds,
+            _ => hundreds * MOST_HOPE,
         }
     }
 
