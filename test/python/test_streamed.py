@@ -270,6 +270,34 @@ def test_a_file_that_rounds_otherwise_is_verified_as_such(remat_opt, tmp_path):
     assert remat_opt("verify", model, tmp_path / "broken.onnx", "--runs", "1", "--close").returncode == 1
 
 
+def head(path):
+    """21 classes that are resized to the size of the image: blocks of channels have more, and all is copied out of them."""
+    b = Builder([("x", FLOAT, [1, CHANNELS, SIDE, SIDE])], [("y", FLOAT, [1, 21, SIDE, SIDE])])
+    random = np.random.default_rng(3)
+    wide, narrow = ((16, CHANNELS, 3, 3), (21, 16, 1, 1))
+    weights = [b.constant(f"weights{len(shape)}{shape[0]}", 0.1 * random.standard_normal(shape).astype(np.float32)) for shape in (wide, narrow)]
+    at = b.op("Relu", [b.op("Conv", ["x", weights[0]], "wide", pads=[1] * 4, strides=[4, 4])], "positive")
+    at = b.op("Conv", [at, weights[1]], "classes")
+    scales = b.constant("scales", np.array([1, 1, 4, 4], np.float32))
+    b.op("Resize", [at, "", scales], "y", mode="linear", coordinate_transformation_mode="half_pixel")
+    return b.save(path)
+
+
+def test_where_blocks_of_channels_take_the_memory_convolutions_leave_them(remat_opt, tmp_path):
+    model, out = head(tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    exact = remat_opt(model, "-o", tmp_path / "exact.onnx", *FAST)
+    assert not (tmp_path / "exact.onnx").exists(), exact.stdout
+    asked = ["--fission", "close", "--max-overhead", "1000%", *FAST]
+    said = remat_opt(model, "-o", out, *asked)
+    report = json.loads(said.stdout)
+    assert report["outputs"] == "close", said.stderr
+    assert report["tiling"]["plain"] and not report["tiling"]["fused_chains"]
+    before, after = (report["measured"][when]["arena_off"] for when in ("before", "after"))
+    assert after <= 0.6 * before
+    said = remat_opt(model, "-o", tmp_path / "again.onnx", *asked[:-2])
+    assert "no tiles, convolutions outside of blocks of channels" in said.stdout
+
+
 def pooled(path, pool, out, **attributes):
     """A large result before a pool."""
     b = Builder([("x", FLOAT, [1, CHANNELS, SIDE, SIDE])], [("y", FLOAT, out)])
@@ -292,7 +320,7 @@ def of_maxima(path):
     return pooled(path, "MaxPool", [1, 16 * CHANNELS, SIDE // 4, SIDE // 4], kernel_shape=[4, 4], strides=[4, 4])
 
 
-@pytest.mark.parametrize("make", [of_sums, of_means, image])
+@pytest.mark.parametrize("make", [of_sums, of_means, image, head])
 def test_a_plan_is_written_again_in_its_class(make, remat_opt, tmp_path):
     model = make(tmp_path / "model.onnx")
     out, again, plan = (tmp_path / name for name in ("out.onnx", "again.onnx", "plan.json"))

@@ -53,6 +53,18 @@ def chain(x, w, depth=8):
     return x
 
 
+def test_tensors_at_once_are_counted_by_their_last_readers():
+    gm = traced(lambda x, w: (chain(x, w, 3).square(), x + 1), torch.randn(4, 4), torch.randn(4, 4))
+    graph, _ = planned(gm)
+    names = [one["name"] for one in graph.document["ops"]]
+    # While the chain runs, a product and what is made of it; at the end the two results, and one more for each.
+    assert graph.tensors_at_once() == graph.tensors_at_once(names) == 4
+    # The sum first: it lies there from the beginning.
+    assert graph.tensors_at_once([names[-1], *names[:-1]]) == 5
+    # A result stays from its first run on; others are there once more.
+    assert graph.tensors_at_once([*names, *names]) == 6
+
+
 @pytest.mark.parametrize("budget", ["none", "80%", "60%", "min"])
 def test_plans_compute_the_same_bits(budget):
     def step(x, w):

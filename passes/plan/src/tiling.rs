@@ -32,6 +32,14 @@ pub struct Tiling {
     pub plain: Vec<String>,
 }
 
+impl Tiling {
+    /// Whether ops run tile by tile, or again: without, only kernels are others.
+    #[must_use]
+    pub fn has_tiles(&self) -> bool {
+        !(self.fused_chains.is_empty() && self.again.is_empty() && self.streamed.is_empty())
+    }
+}
+
 /// An op that runs right before an earlier one.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,7 +1,7 @@
 //! The peak that no plan undercuts.
 
 use remat::Model;
-use remat::plan::BoundCovers;
+use remat::plan::{BoundCovers, Tiling};
 use remat::solver::{SolveControl, least_peak};
 use remat_files::shown;
 use schemars::JsonSchema;
@@ -19,9 +19,9 @@ pub(crate) enum Plans {
 impl Plans {
     /// Those that a plan for `model` is one of.
     pub(crate) fn of(model: &Model) -> Self {
-        match model.tiling() {
-            None => Self::OfWholeOps,
-            Some(_) => Self::InTheseTiles,
+        match model.tiling().is_some_and(Tiling::has_tiles) {
+            false => Self::OfWholeOps,
+            true => Self::InTheseTiles,
         }
     }
 

@@ -187,7 +187,8 @@ impl<'c, 'a> Deploying<'c, 'a> {
         let best = self.kept.good(context).filter(|_| !context.request.is_bounded());
         let next = best.and_then(|best| {
             let peak = (!best.is_slow(context)).then_some(best.takes_in_all());
-            self.models.other_tiles(best.opened(), peak, true)
+            let other = self.models.other_tiles(best.opened(), peak, true);
+            other.or_else(|| self.models.in_other_kernels(Some(best.takes_in_all())))
         });
         let is_some = next.is_some();
         self.queue.extend(next.map(Candidate::first));
@@ -383,15 +384,13 @@ impl<'c, 'a> Deploying<'c, 'a> {
         if missed.is_some() {
             self.rejected.retain(|one| one.strategy != file.opened().strategy);
         }
-        let is_written = match file.first_broken(context)? {
-            None => {
-                request.writes_anyway()
-                    || file.gains(context)?
-                    || request.plans_memory && file.is_less_in_one_block(context)?
-            }
-            Some(Rejection::OverBudget { .. }) => request.force,
-            Some(_) => false,
+        let (is_good, is_for_a_plan) = match file.first_broken(context)? {
+            None if request.writes_anyway() || file.gains(context)? => (true, false),
+            None => (false, request.plans_memory && file.is_less_in_one_block(context)?),
+            Some(Rejection::OverBudget { .. }) => (request.force, false),
+            Some(_) => (false, false),
         };
+        let is_written = is_good || is_for_a_plan;
         let KnownFile {
             candidate,
             planned,
@@ -416,14 +415,16 @@ impl<'c, 'a> Deploying<'c, 'a> {
         }
         let opened = Rc::into_inner(candidate.opened).ok_or(DeployError::Interrupted)?;
         let has_blocks = matches!(opened.strategy, Strategy::LaidOut | Strategy::Untouched);
+        let is_whole = opened.model.tiling().is_some_and(|tiling| !tiling.has_tiles());
         Ok(Deployment {
             budget: context.budget(),
             most_overhead: request.solve.most_overhead().filter(|_| request.plan.is_none()),
             model: opened.model,
             solution,
-            strategy: opened.strategy,
+            strategy: if is_whole { Strategy::Fused } else { opened.strategy },
             missed,
             is_written,
+            is_for_a_plan,
             rejected: self.rejected,
             lowering: lowered.report,
             prediction,

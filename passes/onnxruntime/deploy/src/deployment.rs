@@ -43,6 +43,8 @@ pub struct Deployment {
     pub missed: Option<Missed>,
     /// Whether there is a file: none where no file takes less than the original model, or keeps the budget.
     pub is_written: bool,
+    /// Whether it is written for the plan of its memory alone: without one it takes no less than the original model.
+    pub is_for_a_plan: bool,
     /// What was tried before.
     pub rejected: Vec<Rejected>,
     /// What was done for the runtime.

@@ -254,7 +254,8 @@ pub enum Rejection {
 
 impl Rejection {
     /// Whether an output has other bits than that of the original model.
-    pub(crate) fn is_about_bits(&self) -> bool {
+    #[must_use]
+    pub fn is_about_bits(&self) -> bool {
         matches!(self, Self::OutputDiffers { .. })
     }
 }

@@ -39,6 +39,8 @@ pub(crate) struct Models<'c, 'a> {
     tiles_are_last: bool,
     /// Whether the runtime changes the layout of the model when it loads it.
     lays_out: bool,
+    /// Whether kernels that round otherwise were tried.
+    had_other_kernels: bool,
     /// What of the original model fills the memory in blocks of channels.
     pub(crate) padding: Option<Padding>,
     /// Plans of subgraphs.
@@ -57,6 +59,7 @@ impl<'c, 'a> Models<'c, 'a> {
             had_tiles: false,
             tiles_are_last: false,
             lays_out: false,
+            had_other_kernels: false,
             padding: None,
             bodies: Bodies::default(),
         }
@@ -77,6 +80,14 @@ impl<'c, 'a> Models<'c, 'a> {
     pub(crate) fn next(&mut self, rejected: &mut Vec<Rejected>, is_above: bool) -> Result<Option<Opened>, DeployError> {
         let clock = self.context.clock;
         loop {
+            if self
+                .strategies
+                .front()
+                .is_some_and(|next| !next.recipe().dynamic_shapes)
+                && let Some(opened) = self.in_other_kernels(None)
+            {
+                return Ok(Some(opened));
+            }
             let next = self.strategies.pop_front();
             let Some(strategy) = next.or_else(|| self.tiles_after_whole(is_above)) else {
                 return Ok(None);
@@ -112,17 +123,12 @@ impl<'c, 'a> Models<'c, 'a> {
             Some(model) => model,
             None => open(context, recipe.fuses, close)?,
         };
-        let noted = |model: Model| {
-            model
-                .ordered_for(context.request.order.name())
-                .with_baseline_peak(context.peak)
-        };
         if recipe.lays_out {
             return match lay_out(context, model, None)? {
                 Ok((model, laid_out)) => {
                     let graphs = model.graph().zip(laid_out.model.graph());
                     self.padding = graphs.and_then(|(graph, nodes)| Padding::of(graph, nodes, context.peak.bytes));
-                    let made = (noted(model), Some(laid_out));
+                    let made = (self.noted(model), Some(laid_out));
                     Ok(Some(self.opened(
                         strategy,
                         made,
@@ -136,7 +142,7 @@ impl<'c, 'a> Models<'c, 'a> {
                 }
             };
         }
-        let mut model = noted(model);
+        let mut model = self.noted(model);
         if recipe.rewrites {
             model = self.bodies.plan(context, model)?;
         }
@@ -161,6 +167,14 @@ impl<'c, 'a> Models<'c, 'a> {
         };
         self.opened = Some(model);
         Ok(found)
+    }
+
+    /// A model with what is known of the file that it is planned for.
+    fn noted(&self, model: Model) -> Model {
+        let context = self.context;
+        model
+            .ordered_for(context.request.order.name())
+            .with_baseline_peak(context.peak)
     }
 
     /// A model that is ready to be planned on.
@@ -244,6 +258,40 @@ impl<'c, 'a> Models<'c, 'a> {
     fn has_time_for_other_tiles(&self, has_file: bool) -> bool {
         let work = if has_file { Work::OtherTiles } else { Work::FirstTiles };
         self.context.clock.allows_tiles(work, self.context.took())
+    }
+
+    /// The model in kernels that round otherwise than those of blocks of channels, where that is permitted, there is time, and it is estimated to take
+    /// less than `peak`.
+    pub(crate) fn in_other_kernels(&mut self, peak: Option<u64>) -> Option<Opened> {
+        let request = self.context.request;
+        let is_permitted = request.permits_other_bits() && request.lays_out() && self.context.bench.is_some();
+        let may_gain = self.lays_out && !self.had_other_kernels && self.has_time_for_other_tiles(peak.is_some());
+        if !(is_permitted && may_gain) {
+            return None;
+        }
+        self.had_other_kernels = true;
+        self.opened_in_other_kernels(peak)
+            .inspect_err(|error| tracing::warn!(%error, "other kernels are not tried"))
+            .ok()?
+    }
+
+    fn opened_in_other_kernels(&mut self, peak: Option<u64>) -> Result<Option<Opened>, DeployError> {
+        let started = Instant::now();
+        let model = self.noted(open(
+            self.context,
+            true,
+            self.context.request.permits_norms_by_instance(),
+        )?);
+        self.tilings = Tilings::other_kernels(self.context, &model)?;
+        let found = match self.tilings.pop(peak) {
+            Some(next) => {
+                let whole = self.bodies.without(&model, self.context.request.order)?;
+                Some(self.tiled(Strategy::Tiled, next, whole, started.elapsed())?)
+            }
+            None => None,
+        };
+        self.opened = Some(model);
+        Ok(found)
     }
 
     /// Tiles, where plans of whole ops seemed to keep the budget for so little time that none were looked for, and their files do not keep it.

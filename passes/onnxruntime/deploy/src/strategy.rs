@@ -120,6 +120,12 @@ impl Strategy {
         RECIPES.iter().map(|recipe| recipe.strategy)
     }
 
+    /// Whether nothing is in another order each time that the runtime loads the file: where it lays out a model by itself, copies for one node may be.
+    #[must_use]
+    pub fn fixes_copies(self) -> bool {
+        self.recipe().dynamic_shapes
+    }
+
     /// What it does.
     pub(crate) fn recipe(self) -> &'static Recipe {
         &RECIPES[self as usize]

@@ -11,10 +11,14 @@ use crate::candidate::Opened;
 use crate::clock::Share;
 use crate::context::Context;
 use crate::error::Rejection;
+use crate::request::DeployRequest;
 use crate::strategy::{is_by_instance, runtime_of};
 
 /// So many searches follow each other where tiles are weighed: for fused chains, and for plans with the best of them.
 const SEARCHES: u32 = 3;
+
+/// Share of the time for tiles in which it is estimated what plans take outside of blocks of channels.
+const OTHER_KERNELS: f64 = 0.2;
 
 /// Estimated time may be above the limit by this share of it, as a divisor, where times are measured: estimates are rough.
 const SLACK: u64 = 2;
@@ -76,6 +80,32 @@ impl Tilings {
         };
         Ok(Self {
             next,
+            ..Self::default()
+        })
+    }
+
+    /// The model without tiles, for kernels that round otherwise than those of blocks of channels.
+    ///
+    /// # Errors
+    /// Those of [`Model::tiled`].
+    pub(crate) fn other_kernels(context: &Context<'_, '_>, model: &Model) -> Result<Self, DeployError> {
+        let (request, clock) = (context.request, context.clock);
+        let DeployRequest { load, solve, .. } = *request;
+        clock.begins(Activity::Plan, "other kernels");
+        let control = clock.search(clock.left_for_tiles(), Share::Tiles);
+        let planned = remat::solve(model, solve, &control.share_of_time(OTHER_KERNELS));
+        let tiling = Tiling {
+            close: true,
+            ..Tiling::default()
+        };
+        let next = TiledModel {
+            model: model.tiled(&tiling, load)?,
+            peak: planned.map_or_else(|_| need(model), |planned| planned.replay.peak),
+            op_bytes: 0,
+            max_overhead: solve.max_overhead,
+        };
+        Ok(Self {
+            next: VecDeque::from([next]),
             ..Self::default()
         })
     }

@@ -75,6 +75,7 @@ impl Memory {
             dims: &load.dims,
             ranges: &Ranges::default(),
             frequent: &[],
+            other_loads: 0,
             inferred: &InferredSizes::default(),
             limits,
         };

@@ -49,10 +49,10 @@ const AXES: Choice<Cut> = Choice(&[
 
 #[derive(Debug, Args)]
 pub(crate) struct FissionArgs {
-    /// Whether large ops may run tile by tile: `off`, `exact`, `any`.
+    /// Whether large ops may run tile by tile: `off`, `exact`, `close`.
     ///
-    /// By default `exact` for ONNX Runtime, else `off`. `exact` keeps outputs bit-identical: with up to `--exact-threads` threads, kernels of ONNX Runtime add up tiles in the order of the whole op. `any` may change how sums are rounded; then outputs
-    /// are not compared bit by bit.
+    /// By default `exact` for ONNX Runtime, else `off`. `exact` keeps outputs bit-identical: with up to `--exact-threads` threads, kernels of ONNX Runtime add up tiles in the order of the whole op. `close` may
+    /// split sums and take other kernels, which round otherwise; how far outputs lie apart is measured on inputs of several kinds.
     #[arg(long, value_name = "HOW", value_parser = FISSION, hide_possible_values = true, help_heading = GOAL, hide_short_help = true)]
     fission: Option<Fission>,
     /// Number of threads within an op (`intra_op_num_threads`) up to which `--fission exact` keeps outputs bit-identical: that of the largest machine that runs the model. Fewer permit more tiles. On processors with two kinds of cores each thread counts as four.
@@ -67,6 +67,11 @@ pub(crate) struct FissionArgs {
 }
 
 impl FissionArgs {
+    /// Whether outputs may be rounded otherwise.
+    pub(crate) fn permits_other_bits(&self) -> bool {
+        self.fission == Some(Fission::Close)
+    }
+
     /// With up to how many threads tiles keep every bit that are chosen to do so.
     pub(crate) fn exact_threads(&self) -> u32 {
         match self.fission {

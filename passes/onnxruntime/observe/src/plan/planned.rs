@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use remat_formula::{PeakBound, Ranges, Shape, Within};
 use remat_onnxruntime_arena::Plans;
+use remat_onnxruntime_run::Measurement;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -69,6 +70,8 @@ pub struct ArenaMeasured {
     pub block_bytes: u64,
     /// Most bytes of the heap that a run takes beside it.
     pub outside_bytes: u64,
+    /// Buffers of a run that lie outside of the block though they have a place in it: at some loads, the runtime makes copies in another order.
+    pub elsewhere: u64,
     /// Bytes of files that a run reads into memory, the code of kernels for the most part, as measured of the original.
     pub code_bytes: u64,
     /// Bytes that loading leaves in the heap, and the first run with the plan returns; the growth of the process is less by them.
@@ -81,6 +84,25 @@ pub struct ArenaMeasured {
     pub resident_first_bytes: Option<u64>,
     /// The same in later runs.
     pub resident_later_bytes: Option<u64>,
+}
+
+impl ArenaMeasured {
+    /// Takes in a session of the file that was loaded with the plan: the most of all counts.
+    pub(super) fn take_load(&mut self, measured: &Measurement) {
+        let peaks = measured.peaks.as_ref().ok();
+        let most = peaks.map_or(0, |peaks| peaks.first.max(peaks.steady.unwrap_or(0)));
+        self.outside_bytes = self.outside_bytes.max(most);
+        if let Some(figures) = measured.planned {
+            let elsewhere = (figures.missed + figures.refused).div_ceil(figures.runs.max(1));
+            self.elsewhere = self.elsewhere.max(elsewhere);
+            self.returned_bytes = figures.returned_bytes;
+        }
+        let resident = measured.resident.as_ref();
+        self.resident_first_bytes = self.resident_first_bytes.max(resident.map(|resident| resident.first));
+        self.resident_later_bytes = self
+            .resident_later_bytes
+            .max(resident.and_then(|resident| resident.later));
+    }
 }
 
 /// What a plan says of a shape.

@@ -16,7 +16,7 @@ _PART = re.compile(r"\d*\.\d*")
 _FORMS = 'bytes (`"2GiB"`, `2 << 30`), a share (`"60%"`, `0.6`), `"auto"`, `"fit"` or `"min"`'
 _LARGEST = (1 << 63) - 1
 
-_OBJECTS = 16 << 10
+_OBJECTS = 64 << 10
 _OBJECTS_SHARE = 500
 _OBJECT = 400
 """Bytes of objects for each tensor that lives at once: 180 to 370 in steps of nine networks."""
@@ -142,6 +142,6 @@ def objects_around(peak: int, tensors: int) -> int:
 
     Args:
         peak: Bytes of the plan.
-        tensors: `TrainingGraph.tensors_at_once`.
+        tensors: As `TrainingGraph.tensors_at_once` counts them.
     """
     return _OBJECTS + peak // _OBJECTS_SHARE + _OBJECT * tensors

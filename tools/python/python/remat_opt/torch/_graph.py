@@ -19,8 +19,8 @@ as one. The rules:
 from __future__ import annotations
 
 import copy
-import functools
 import hashlib
+import itertools
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -198,19 +198,35 @@ class TrainingGraph:
         """Positions of the storages in the problem that an op overwrites in place."""
         return {self._ids[key] for key in self._mutated if key in self._ids}
 
-    @functools.cached_property
-    def tensors_at_once(self) -> int:
-        """Most tensors that live at once in the order of the trace, views among them, and one more for each gradient, whose
-        parameter autograd holds something of."""
-        nodes = list(self.graph.nodes)
-        last = {used: index for index, node in enumerate(nodes) for used in (node, *node.all_input_nodes)}
-        ends = Counter(index for node, index in last.items() if _is_computed(node) and node not in self._returned)
-        live = most = 0
-        for index, node in enumerate(nodes):
-            live += _is_computed(node)
-            most = max(most, live)
-            live -= ends[index]
-        return most + len(self._returned)
+    def tensors_at_once(self, order: Iterable[str] | None = None) -> int:
+        """Most tensors that live at once, views among them, and one more for each gradient, whose parameter autograd holds
+        something of.
+
+        Args:
+            order: Names of the ops as they run, some of them several times; that of the trace, each once, without one.
+        """
+        parts = defaultdict(list)
+        for node in self.graph.nodes:
+            if is_getitem(node):
+                parts[node.args[0]].append(node)
+        names = (one["name"] for one in self.document["ops"]) if order is None else order
+        runs = [self.nodes[name] for name in names if name in self.nodes]
+        made: list[int] = []
+        last: list[int] = []
+        current: dict[fx.Node, int] = {}
+        for index, node in enumerate(runs):
+            for one in node.all_input_nodes:
+                if one in current:
+                    last[current[one]] = index
+            for one in (node, *parts[node]):
+                is_kept = one in current and one in self._returned
+                if isinstance(one.meta.get("val"), torch.Tensor) and not is_kept:
+                    current[one] = len(made)
+                    made.append(index)
+                    last.append(len(runs) if one in self._returned else index)
+        begin, end = Counter(made), Counter(last)
+        live = itertools.accumulate(begin[index] - end[index - 1] for index in range(len(runs)))
+        return max(live, default=0) + len(self._returned)
 
     def is_view(self, node: fx.Node) -> bool:
         """Whether a node gives nothing but memory of its arguments."""
@@ -381,11 +397,6 @@ class TrainingGraph:
 
     def _is_made(self, tensor: int) -> bool:
         return "producer" in self.document["tensors"][tensor]
-
-
-def _is_computed(node: fx.Node) -> bool:
-    """Whether a node gives one tensor; of those that give several, nodes pick them."""
-    return node.op == "call_function" and isinstance(node.meta.get("val"), torch.Tensor)
 
 
 def ancestors(nodes: Iterable[Any]) -> set[fx.Node]:

@@ -193,7 +193,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         gradients = graph.bytes_of(one for one in joint.backward if isinstance(one, fx.Node))
         self.budget = resolved(self.settings.budget, graph.device, graph.external_bytes, gradients)
         if self.given is None:
-            report.ops, report.tensors = len(graph.document["ops"]) - 1, graph.tensors_at_once
+            report.ops, report.tensors = len(graph.document["ops"]) - 1, graph.tensors_at_once()
             report.external_bytes = graph.external_bytes
             report.budget_bytes = self.budget.total
         if self.settings.form == "split":
@@ -270,6 +270,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
             budget = max(1, budget - objects_around(budget, report.tensors))
         plan, is_kept = plan_within(graph, budget, self.settings.search)
         peak, report.moved_bytes = taken_by(graph, plan)
+        report.tensors = graph.tensors_at_once(plan.order)
         report.baseline_bytes = graph.external_bytes + int(plan["baseline_peak_bytes"])
         report.promised_bytes = graph.external_bytes + peak + objects_around(peak, report.tensors)
         report.recomputes = len(plan.recomputes)

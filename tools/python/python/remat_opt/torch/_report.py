@@ -21,7 +21,7 @@ class Report:
     ops: int = 0
     """Ops of the joint graph."""
     tensors: int = 0
-    """Most tensors that live at once without a plan, and one for each gradient: the promise counts objects around them."""
+    """Most tensors that live at once, and one for each gradient: the promise counts objects around them."""
     graphs: int = 1
     """How many graphs share the budget of a step. Totals, `promised_bytes` and others, are those of the step."""
     budget_bytes: int | None = None

@@ -327,7 +327,7 @@ class TrainStep:
         asked = resolved(self._budget, step.source.device, step.source.external_bytes, gradients)
         budget = asked.of_plan(step.source.external_bytes)
         if isinstance(budget, int):
-            budget = max(1, budget - objects_around(budget, step.source.tensors_at_once))
+            budget = max(1, budget - objects_around(budget, step.source.tensors_at_once()))
         plan, keeps = plan_within(step.source, budget, self._search)
         module = _module(step, plan, step.outputs)
         bind(module.graph)
@@ -380,15 +380,16 @@ def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:
     external = step.source.external_bytes
     runs = max(1, int(plan["baseline_duration"]))
     peak, moved = taken_by(step.source, plan)
+    tensors = step.source.tensors_at_once(plan.order)
     report = Report(
         graph="step",
         inner="eager",
         ops=len(step.source.document["ops"]),
-        tensors=step.source.tensors_at_once,
+        tensors=tensors,
         budget_bytes=budget.total,
         external_bytes=external,
         baseline_bytes=external + int(plan["baseline_peak_bytes"]),
-        promised_bytes=external + peak + objects_around(peak, step.source.tensors_at_once),
+        promised_bytes=external + peak + objects_around(peak, tensors),
         moved_bytes=moved,
         recomputes=len(plan.recomputes),
         overhead=plan.duration / runs - 1,

@@ -103,7 +103,7 @@ def _planned(
     budget = resolved(asked, graph.device, graph.external_bytes, graph.bytes_of(outputs))
     plan, is_kept = plan_within(graph, budget.of_plan(graph.external_bytes), Search(**search))
     report = record(Report(graph="step", inner="passes", ops=len(graph.nodes), budget_bytes=budget.total))
-    report.tensors = graph.tensors_at_once
+    report.tensors = graph.tensors_at_once(plan.order)
     report.external_bytes = graph.external_bytes
     report.baseline_bytes = graph.external_bytes + int(plan["baseline_peak_bytes"])
     report.recomputes = len(plan.recomputes)

@@ -335,11 +335,18 @@ fn in_one_block(plan: &ArenaPlanned) -> Vec<String> {
         false => format!(" with {}", dims_text(dims)),
     };
     let mut lines = vec![format!(
-        "{} in one block{}, {} outside, {} of code; every buffer where it is planned, outputs bit-identical",
+        "{} in one block{}, {} outside, {} of code; {} planned, outputs bit-identical",
         bytes(measured.block_bytes),
         at(&measured.dims),
         bytes(measured.outside_bytes),
-        bytes(measured.code_bytes)
+        bytes(measured.code_bytes),
+        match measured.elsewhere {
+            0 => "every buffer where it is".to_owned(),
+            some => format!(
+                "at some loads {some} of {} elsewhere than",
+                count(plan.buffers, "buffer")
+            ),
+        }
     )];
     lines.extend(measured.resident_first_bytes.map(|first| {
         let later = measured.resident_later_bytes;

@@ -100,6 +100,9 @@ pub(super) struct RejectedRecord {
     pub(super) strategy: Strategy,
     /// What was wrong with it.
     pub(super) reason: String,
+    /// Whether outputs had other bits.
+    #[serde(skip)]
+    pub(super) has_other_bits: bool,
 }
 
 /// A written model with memory arena and memory pattern off, beside the same model in a default session.
@@ -120,6 +123,7 @@ impl From<&Rejected> for RejectedRecord {
         Self {
             strategy: rejected.strategy,
             reason: rejected.reason.to_string(),
+            has_other_bits: rejected.reason.is_about_bits(),
         }
     }
 }

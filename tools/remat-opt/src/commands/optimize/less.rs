@@ -45,6 +45,9 @@ fn in_runtime(report: &Report, runtime: &InRuntime, args: &OptimizeArgs) -> Vec<
             result.level
         )
     }));
+    if !args.fission.permits_other_bits() && runtime.rejected.iter().any(|rejected| rejected.has_other_bits) {
+        hints.push("--fission close: files that round otherwise, as those with other bits do (-v)".to_owned());
+    }
     let recommended = runtime.arena_off.filter(|off| off.is_recommended && runtime.arena);
     if let Some(off) =
         recommended.filter(|_| report.is_written && runtime.settings.is_none() && runtime.arena_plan.is_none())

@@ -32,6 +32,7 @@ use remat_onnxruntime_deploy::{
     DeployError, DeployRequest, Deployment, OrderHint, SettingsRequest, has_arena_library, open_model, try_settings,
     with_pages_of_the_runtime, with_planned_bodies, write_arena_library,
 };
+use remat_onnxruntime_run::OptimizationLevel;
 
 pub(crate) use args::OptimizeArgs;
 pub(crate) use cuda::Report as CudaReport;
@@ -498,6 +499,7 @@ fn deploy(
         written: written.map_or(Path::new(""), |(file, _)| file),
         original: job.input,
         keeps_bits: found.model.tiling().is_none_or(|tiling| !tiling.close),
+        is_as_it_came: !found.strategy.fixes_copies() && args.target.level == OptimizationLevel::All,
         load: &load,
         shapes,
     };
@@ -505,8 +507,14 @@ fn deploy(
         Some((_, host)) => plan_memory((args, &found.model), arena_job, host, expected(&model), &whole)?,
         None => Err(String::new()),
     };
+    let mut written = written;
     if let Some((file, _)) = written.filter(|_| arena.is_err()) {
         forget_plan(file)?;
+        // Data files that the model shares with another one are not touched.
+        if found.is_for_a_plan && found.model.onnx().is_some_and(|onnx| onnx.files().len() <= 1) {
+            planned::remove(file)?;
+            (found.is_written, written) = (false, None);
+        }
     }
     let process = match staging.zip(written) {
         Some((staging, (_, host))) => {

@@ -20,6 +20,9 @@ use crate::runtime::limits;
 /// Runs of a process that records a plan of memory, or replays it, loading apart: many of them are of small shapes.
 const ARENA_RUNS: u32 = 24;
 
+/// How often more than once a file is loaded and measured in which the runtime may make copies in another order each time.
+const OTHER_LOADS: usize = 2;
+
 /// Limits of each process that runs the model for its plan of memory, or to try settings.
 pub(super) fn memory_limits(expected: Duration) -> ChildLimits<'static> {
     limits(Some((LEAST + expected.saturating_mul(ARENA_RUNS * PATIENCE)) * 2))
@@ -32,6 +35,8 @@ pub(super) struct ArenaJob<'a> {
     pub(super) original: &'a Path,
     /// Whether it must have the bits of that model.
     pub(super) keeps_bits: bool,
+    /// Whether nothing in it fixes the order in which the runtime makes copies of what it lays out in blocks of channels.
+    pub(super) is_as_it_came: bool,
     pub(super) load: &'a LoadOptions,
     pub(super) shapes: &'a Shapes,
 }
@@ -55,6 +60,7 @@ pub(super) fn arena_request<'a>(
         dims: &job.load.dims,
         ranges: &job.shapes.ranges,
         frequent: &job.shapes.frequent,
+        other_loads: if job.is_as_it_came { OTHER_LOADS } else { 0 },
         inferred,
         limits: memory_limits(expected),
     }
@@ -94,8 +100,10 @@ pub(super) fn inferred(model: &Model) -> InferredSizes {
 pub(super) fn forget_plan(written: &Path) -> anyhow::Result<()> {
     let path = arena_plan_path(written);
     let is_plan = std::fs::read(&path).is_ok_and(|text| text.starts_with(b"remat-arena "));
-    if is_plan {
-        std::fs::remove_file(&path).with_context(|| format!("cannot remove `{}`", shown(path.display())))?;
-    }
-    Ok(())
+    if is_plan { remove(&path) } else { Ok(()) }
+}
+
+/// Removes a file.
+pub(super) fn remove(path: &Path) -> anyhow::Result<()> {
+    std::fs::remove_file(path).with_context(|| format!("cannot remove `{}`", shown(path.display())))
 }

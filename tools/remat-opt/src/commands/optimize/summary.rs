@@ -165,6 +165,7 @@ fn how(report: &Report) -> String {
     let mut parts = vec![count(report.recomputes, "recompute")];
     parts.extend(report.second_memory.map(|memory| count(memory.page_ins, "page-in")));
     parts.push(match &report.tiling {
+        Some(tiling) if !tiling.has_tiles() => "no tiles, convolutions outside of blocks of channels".to_owned(),
         Some(tiling) => format!("{} in tiles", count(tiling.fused_chains.len(), "fused chain")),
         None => "no tiles".to_owned(),
     });
