@@ -254,15 +254,10 @@ pub(crate) fn open(plans: &[ArenaPlan], ranges: &[(u64, u64)], derived: Vec<Deri
         most,
     };
     ArenaPlanFile {
-        model: String::new(),
-        runtime: String::new(),
-        level: String::new(),
-        is_paged: false,
-        cuda: None,
         dims: ranges.iter().map(dim).collect(),
         derived,
-        weights: None,
         plans: plans.to_vec(),
+        ..ArenaPlanFile::default()
     }
 }
 

@@ -182,12 +182,9 @@ mod tests {
             model: "blake3:00".to_owned(),
             runtime: "1.31.1".to_owned(),
             level: "all".to_owned(),
-            is_paged: false,
-            cuda: None,
             dims: vec![dim("batch", 64), dim(THREADS, 4), dim("one", 1)],
-            derived: Vec::new(),
-            weights: None,
             plans: vec![plan],
+            ..ArenaPlanFile::default()
         };
         Purpose::new("small.onnx.arena", &file)
     }

@@ -54,8 +54,8 @@ const MOST_ORDERS: u64 = 16;
 /// Most open dimensions.
 const MOST_DIMS: usize = 16;
 
-/// Plans for one model.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Plans for one model; without any by default.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ArenaPlanFile {
     /// Hash of the model file, as `ALGORITHM:HEX`.
     pub model: String,
@@ -87,7 +87,7 @@ pub struct CudaPlan {
 }
 
 /// The buffers of a run.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ArenaPlan {
     /// Name and shape of every input.
     pub inputs: Vec<(String, Vec<Formula>)>,

@@ -84,24 +84,16 @@ fn made_up(file: &BufferFile, draw: u64) -> ArenaPlanFile {
         }
     });
     ArenaPlanFile {
-        model: "made-up".to_owned(),
-        runtime: "none".to_owned(),
-        level: "all".to_owned(),
-        is_paged: false,
-        cuda: None,
         dims: vec![OpenDim {
             name: "n".to_owned(),
             least: RANGE.0,
             most: RANGE.1,
         }],
-        derived: Vec::new(),
-        weights: None,
         plans: vec![ArenaPlan {
-            inputs: Vec::new(),
-            orders: 0,
-            first: 0,
             buffers: planned.collect(),
+            ..ArenaPlan::default()
         }],
+        ..ArenaPlanFile::default()
     }
 }
 

@@ -157,11 +157,7 @@ pub fn plan_arena(
             runtime: host.version.clone(),
             level: request.level.to_string(),
             is_paged: needs_arena_library(request.model),
-            cuda: None,
-            dims: Vec::new(),
-            derived: Vec::new(),
-            weights: None,
-            plans: Vec::new(),
+            ..ArenaPlanFile::default()
         },
     };
     planner.plan()
@@ -471,6 +467,7 @@ impl Planner<'_> {
             resident_first_bytes: None,
             resident_later_bytes: None,
         };
+        let mut loads = Vec::new();
         for _ in 0..=self.request.other_loads {
             let measured = measure(&self.runner, self.request.model, &settings, &options)?;
             let difference = original.first_difference(&measured);
@@ -479,28 +476,26 @@ impl Planner<'_> {
                 return Err(ArenaPlanError::OutputDiffers { output, dims });
             }
             found.take_load(&measured);
-            let figures = measured.planned;
-            let is_followed = figures.is_some_and(|figures| figures.placed > 0) && found.elsewhere == 0;
-            if !is_followed && !self.is_followed_but_for_copies(&found, recordings) {
-                let count = |of: fn(&ArenaFigures) -> u64| figures.as_ref().map_or(0, of);
-                return Err(match self.is_other_each_time(recordings) {
-                    true => ArenaPlanError::OtherOrder,
-                    false => ArenaPlanError::NotFollowed {
-                        missed: count(|figures| figures.missed),
-                        refused: count(|figures| figures.refused),
-                        placed: count(|figures| figures.placed),
-                    },
-                });
-            }
+            loads.push(measured.planned);
         }
-        Ok(found)
-    }
-
-    /// Whether what lies elsewhere is little, and due to the order, which is another one each time.
-    fn is_followed_but_for_copies(&self, found: &ArenaMeasured, recordings: &[Recordings]) -> bool {
-        self.request.other_loads > 0
-            && found.outside_bytes <= found.block_bytes / ELSEWHERE_SHARE
-            && self.is_other_each_time(recordings)
+        let elsewhere = |load: &Option<ArenaFigures>| load.map_or(u64::MAX, |figures| figures.missed + figures.refused);
+        let most = loads.iter().max_by_key(|load| elsewhere(load)).copied().flatten();
+        if found.elsewhere == 0 && most.is_some_and(|figures| figures.placed > 0) {
+            return Ok(found);
+        }
+        let is_other =
+            loads.iter().any(|load| elsewhere(load) != elsewhere(&most)) || self.is_other_each_time(recordings);
+        let is_little = self.request.other_loads > 0 && found.outside_bytes <= found.block_bytes / ELSEWHERE_SHARE;
+        let count = |of: fn(&ArenaFigures) -> u64| most.as_ref().map_or(0, of);
+        match is_other {
+            true if is_little => Ok(found),
+            true => Err(ArenaPlanError::OtherOrder),
+            false => Err(ArenaPlanError::NotFollowed {
+                missed: count(|figures| figures.missed),
+                refused: count(|figures| figures.refused),
+                placed: count(|figures| figures.placed),
+            }),
+        }
     }
 
     /// Whether a session that is loaded anew allocates other buffers than the first one did.

@@ -85,15 +85,11 @@ pub fn plan_cuda(request: &CudaPlanRequest<'_>, control: &SolveControl<'_>) -> R
         model,
         runtime: found.runtime.clone(),
         level: found.level.clone(),
-        is_paged: false,
         cuda: Some(CudaPlan {
             is_recorded: found.is_recorded,
             load: None,
         }),
-        dims: Vec::new(),
-        derived: Vec::new(),
-        weights: None,
-        plans: Vec::new(),
+        ..ArenaPlanFile::default()
     };
     let one_thread = OpenDim {
         name: THREADS.to_owned(),

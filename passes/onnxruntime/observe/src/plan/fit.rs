@@ -167,18 +167,7 @@ mod tests {
             least: 1,
             most: 8,
         };
-        let file = ArenaPlanFile {
-            model: "m".to_owned(),
-            runtime: "r".to_owned(),
-            level: "all".to_owned(),
-            is_paged: false,
-            cuda: None,
-            dims: Vec::new(),
-            derived: Vec::new(),
-            weights: None,
-            plans: Vec::new(),
-        };
-        let text = plans(file, vec![dim("n")], dim(THREADS), recorded).to_string();
+        let text = plans(ArenaPlanFile::default(), vec![dim("n")], dim(THREADS), recorded).to_string();
         text.lines().skip(4).collect::<Vec<_>>().join("\n")
     }
 

@@ -343,20 +343,12 @@ mod tests {
             most: 128,
         };
         ArenaPlanFile {
-            model: "m".to_owned(),
-            runtime: "r".to_owned(),
-            level: "all".to_owned(),
-            is_paged: false,
-            cuda: None,
             dims: vec![dim("n"), dim("s")],
-            derived: Vec::new(),
-            weights: None,
             plans: vec![ArenaPlan {
-                inputs: Vec::new(),
-                orders: 0,
-                first: 0,
                 buffers: buffers.collect(),
+                ..ArenaPlan::default()
             }],
+            ..ArenaPlanFile::default()
         }
     }
 

@@ -16,10 +16,11 @@ _PART = re.compile(r"\d*\.\d*")
 _FORMS = 'bytes (`"2GiB"`, `2 << 30`), a share (`"60%"`, `0.6`), `"auto"`, `"fit"` or `"min"`'
 _LARGEST = (1 << 63) - 1
 
-_OBJECTS = 64 << 10
+_OBJECTS, _LEAST_OBJECTS = 16 << 10, 64 << 10
+"""Bytes of objects whatever the graph, and what is counted at least: what a loop does around a small graph is in it."""
 _OBJECTS_SHARE = 500
 _OBJECT = 400
-"""Bytes of objects for each tensor that lives at once: 180 to 370 in steps of nine networks."""
+"""Bytes of objects for each tensor that lives at once: 180 to 380 in steps of nine networks."""
 
 Memory = int | float | str
 """Bytes (`2 << 30`, `"2GiB"`, `"1.5GB"`), a share (`0.6`, `"0.6"`, `"60%"`), `"auto"`, `"fit"` or `"min"`."""
@@ -144,4 +145,4 @@ def objects_around(peak: int, tensors: int) -> int:
         peak: Bytes of the plan.
         tensors: As `TrainingGraph.tensors_at_once` counts them.
     """
-    return _OBJECTS + peak // _OBJECTS_SHARE + _OBJECT * tensors
+    return max(_LEAST_OBJECTS, _OBJECTS + _OBJECT * tensors) + peak // _OBJECTS_SHARE

@@ -33,7 +33,7 @@ from ._moving import is_outside
 from ._offload import Offload
 from ._peak import free_bytes, has_meter
 from ._planned import Planned
-from ._plans import Search, longest_of, plan_within
+from ._plans import Search, longest_of, plan_in_all
 from ._report import Report, record
 from ._split import Halves, Joint, Split, clean, recomputes_of, remove_tags, saved_nodes, shares_memory, stock_halves
 from ._splittable import Splittable
@@ -266,11 +266,8 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
 
     def _plan(self, graph: TrainingGraph, report: Report) -> Plan:
         budget = self.budget.of_plan(graph.external_bytes)
-        if isinstance(budget, int):
-            budget = max(1, budget - objects_around(budget, report.tensors))
-        plan, is_kept = plan_within(graph, budget, self.settings.search)
+        plan, is_kept, report.tensors = plan_in_all(graph, budget, self.settings.search)
         peak, report.moved_bytes = taken_by(graph, plan)
-        report.tensors = graph.tensors_at_once(plan.order)
         report.baseline_bytes = graph.external_bytes + int(plan["baseline_peak_bytes"])
         report.promised_bytes = graph.external_bytes + peak + objects_around(peak, report.tensors)
         report.recomputes = len(plan.recomputes)

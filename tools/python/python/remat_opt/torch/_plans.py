@@ -11,6 +11,7 @@ from .._plan import Plan
 from .._problem import solve
 from ..errors import InfeasibleError, LimitError
 from . import _cache
+from ._budget import objects_around
 from ._graph import TrainingGraph
 
 MOVES = "paging"
@@ -26,6 +27,8 @@ _NEAR = ((0.85, 0.25),) * 4
 """Budgets that may be kept, one after another; after one that leads no lower there is no other."""
 _FALL = 1.5
 """What all budgets of a goal have together, as a share of the time of one search."""
+_MOST_TENSORS = 3
+"""How often a plan is looked for, where each has more tensors at once than the last one."""
 _WORTH, _SLACK = 0.98, 1.02
 """Up to which share of the lowest peak so far it is worth asking for what a search came down to, and for how much more
 than that: another search may not come down to the same byte."""
@@ -83,6 +86,30 @@ def plan_within(graph: TrainingGraph, budget: int | str, search: Search) -> tupl
         if (found := known.shortest(max(least, known.bytes_of(budget)))) is not None:
             return found, True
     return known.descend("min"), budget == "min"
+
+
+def plan_in_all(graph: TrainingGraph, budget: int | str, search: Search) -> tuple[Plan, bool, int]:
+    """`plan_within`, where bytes are for the objects around tensors, too.
+
+    Args:
+        graph: What is planned.
+        budget: As of `plan_within`.
+        search: How long, with how many threads.
+
+    Returns:
+        The plan, whether it keeps the budget, and what `objects_around` is to be told of its tensors.
+
+    Raises:
+        RematError: There is no plan at all.
+    """
+    tensors = graph.tensors_at_once()
+    for _ in range(_MOST_TENSORS):
+        within = budget if isinstance(budget, str) else max(1, budget - objects_around(budget, tensors))
+        plan, is_kept = plan_within(graph, within, search)
+        before, tensors = tensors, max(tensors, graph.tensors_at_once(plan.order))
+        if tensors == before or isinstance(budget, str):
+            return plan, is_kept, tensors
+    return plan, False, tensors
 
 
 def longest_of(once: int) -> int:

@@ -25,7 +25,7 @@ from ._free import resolved
 from ._mapped import Mapped
 from ._offload import Offload, offload_of
 from ._optimizer import Updates
-from ._plans import MOVES, Search, plan_within
+from ._plans import MOVES, Search, plan_in_all
 from ._refusals import refuse_lost
 from ._report import Report, record
 from ._state import State
@@ -325,14 +325,11 @@ class TrainStep:
             step.folder = self._offload.folder
         gradients = step.source.bytes_of(step.traced.gradients[name] for name in step.gradients)
         asked = resolved(self._budget, step.source.device, step.source.external_bytes, gradients)
-        budget = asked.of_plan(step.source.external_bytes)
-        if isinstance(budget, int):
-            budget = max(1, budget - objects_around(budget, step.source.tensors_at_once()))
-        plan, keeps = plan_within(step.source, budget, self._search)
+        plan, keeps, tensors = plan_in_all(step.source, asked.of_plan(step.source.external_bytes), self._search)
         module = _module(step, plan, step.outputs)
         bind(module.graph)
         module.recompile()
-        report = _report(step, plan, asked, keeps)
+        report = _report(step, plan, asked, keeps, tensors)
         report.seconds = time.perf_counter() - start
         if not keeps:
             warnings.warn(report.notes[-1], stacklevel=4)
@@ -376,11 +373,10 @@ def _module(step: WholeStep, plan: Plan, outputs: Sequence[fx.Node]) -> fx.Graph
     return fx.GraphModule(step.traced.root, emitted.graph)
 
 
-def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:
+def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool, tensors: int) -> Report:
     external = step.source.external_bytes
     runs = max(1, int(plan["baseline_duration"]))
     peak, moved = taken_by(step.source, plan)
-    tensors = step.source.tensors_at_once(plan.order)
     report = Report(
         graph="step",
         inner="eager",

@@ -15,7 +15,7 @@ from ._free import resolved
 from ._graph import TrainingGraph, ancestors
 from ._measure import measure
 from ._partition import NOT_KEPT
-from ._plans import Search, plan_within
+from ._plans import Search, plan_in_all
 from ._report import Report, record
 
 
@@ -101,9 +101,9 @@ def _planned(
     costs = measure(gm.graph)
     graph = TrainingGraph(gm.graph, outputs, costs.by_node, name="step")
     budget = resolved(asked, graph.device, graph.external_bytes, graph.bytes_of(outputs))
-    plan, is_kept = plan_within(graph, budget.of_plan(graph.external_bytes), Search(**search))
+    plan, is_kept, tensors = plan_in_all(graph, budget.of_plan(graph.external_bytes), Search(**search))
     report = record(Report(graph="step", inner="passes", ops=len(graph.nodes), budget_bytes=budget.total))
-    report.tensors = graph.tensors_at_once(plan.order)
+    report.tensors = tensors
     report.external_bytes = graph.external_bytes
     report.baseline_bytes = graph.external_bytes + int(plan["baseline_peak_bytes"])
     report.recomputes = len(plan.recomputes)
