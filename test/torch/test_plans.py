@@ -3,8 +3,10 @@
 import types
 
 import pytest
+from remat_opt._plan import Plan
 from remat_opt.errors import LimitError
 from remat_opt.torch import _plans
+from remat_opt.torch._budget import objects_around
 from remat_opt.torch._plans import Search, plan_within
 
 BASELINE = 1000
@@ -146,3 +148,36 @@ def test_auto_of_a_large_graph_is_looked_for_under_budgets_too(monkeypatch):
 def test_auto_gives_what_there_is_where_nothing_is_quick(monkeypatch):
     searched(monkeypatch, {"auto": (800, 120)})
     assert plan_within(graph("g"), "auto", Search())[0].peak_bytes == 800
+
+
+class Counted:
+    """Stands for a graph whose plans have so many tensors at once, one after the other."""
+
+    def __init__(self, *plans):
+        self.plans = list(plans)
+
+    def tensors_at_once(self, order=None):
+        return 1000 if order is None else self.plans.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("budget", "plans", "kept", "tensors"),
+    [
+        (10 << 20, [900], True, 1000),
+        (10 << 20, [1500, 1400], True, 1500),
+        (10 << 20, [1500, 1600, 1700], False, 1700),
+        ("60%", [1500], True, 1500),
+    ],
+)
+def test_bytes_are_for_the_objects_around_the_tensors_of_the_plan_too(budget, plans, kept, tensors, monkeypatch):
+    asked = []
+
+    def within(graph, budget, search):
+        asked.append(budget)
+        return Plan(steps=[]), True
+
+    monkeypatch.setattr(_plans, "plan_within", within)
+    assert _plans.plan_in_all(Counted(*plans), budget, Search())[1:] == (kept, tensors)
+    counts = [1000, *plans]
+    expected = [budget if budget == "60%" else budget - objects_around(budget, counts[place]) for place in range(len(asked))]
+    assert asked == expected
