@@ -184,7 +184,7 @@ struct Methods<'a> {
     repair: Option<Repair<'a>>,
 }
 
-/// Attempts at the least height that is not refuted, then by bisection between it and the height that was found, in rounds of more tries. Where
+/// Attempts at the least height that is not refuted, further and further above it as long as all are refuted, then by bisection between it and the height that was found, in rounds of more tries. Where
 /// these get no further, another method is asked once.
 fn attempts(
     instance: &Instance,
@@ -195,7 +195,7 @@ fn attempts(
     meter: &mut Meter<'_>,
 ) {
     let patience = PATIENCE / (instance.len() as u64).max(1);
-    let mut tries = FIRST_ATTEMPT;
+    let (mut tries, mut above) = (FIRST_ATTEMPT, 0);
     if methods.repair.is_some() {
         let target = aim.target(found.bound);
         let answer = methods.search.attempt(target, ALONE, meter);
@@ -215,8 +215,14 @@ fn attempts(
         if idle > patience && idle / PATIENCE_FACTOR > found.progress {
             return;
         }
-        let target = aim.target(found.bound);
-        if methods.attempt(instance, found, target, tries, meter) != Answer::Stopped {
+        let target = match aim {
+            Aim::Lowest(_) => (aim.target(found.bound) + above).min(found.height - 1),
+            Aim::Within(capacity) => capacity,
+        };
+        let answer = methods.attempt(instance, found, target, tries, meter);
+        // What is refuted may go on far above the bound: one tiny buffer makes every byte a height of its own.
+        above = if answer == Answer::Impossible { above * 2 + 1 } else { 0 };
+        if answer != Answer::Stopped {
             continue;
         }
         if matches!(aim, Aim::Lowest(_)) {
