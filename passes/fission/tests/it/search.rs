@@ -1,7 +1,9 @@
 //! The search on a small network.
 
 use remat_cost::{Device, ProblemOptions, analytic, no_bodies, problem};
-use remat_fission::{Axis, Exactness, FusedChain, Mode, SearchOptions, Tiling, apply, bound, more_loaded, search};
+use remat_fission::{
+    Axis, Exactness, FusedChain, Mode, SearchOptions, Tiling, apply, bound, bound_once, more_loaded, search,
+};
 use remat_ir::{ElementType, Graph, GraphBuilder, OpSpec, Placement, ResultSpec, ValueType};
 use remat_operators::share_overwritten;
 use remat_plan::{Accounting, OrderMode, baseline};
@@ -244,6 +246,43 @@ fn the_bound_is_reached_where_an_op_needs_its_operand_whole() {
     net.output(y);
     let bound = bound(&net.graph(), Exactness::WholeSums).unwrap();
     assert_eq!((bound.bytes, bound.op.as_str()), (4 * (512 + 512), "y"));
+}
+
+#[test]
+fn what_waits_beside_what_is_needed_whole_bounds_tilings_that_compute_nothing_twice() {
+    // Every row of the second convolution needs all rows of the norm, and so of the first one, which the sum needs, too.
+    let mut net = Net::default();
+    let x = net.input("x", &[1, 4, 16, 16]);
+    let [first, second] = ["first", "second"].map(|name| net.constant(name, &[4, 4, 3, 3]));
+    let [scale, bias] = ["scale", "bias"].map(|name| net.constant(name, &[4]));
+    let pads = [("pads", ints(&[1; 4]))];
+    let a = net.op("a", "Conv", &[x, first], &pads);
+    let n = net.op("n", "InstanceNormalization", &[a, scale, bias], &[]);
+    let b = net.op("b", "Conv", &[n, second], &pads);
+    let sum = net.op("sum", "Add", &[a, b], &[]);
+    let mean = net.op("mean", "GlobalAveragePool", &[sum], &[]);
+    net.output(mean);
+    let graph = net.graph();
+    let bound = |exactness| bound_once(&graph, exactness).unwrap();
+    let (whole, image) = (bound(Exactness::WholeSums), 4 * 4 * 16 * 16);
+    let held = [("a".to_owned(), image), ("n".to_owned(), image)];
+    assert_eq!(
+        (whole.bytes, whole.op.as_str(), &whole.held[..]),
+        (2 * image, "b", &held[..])
+    );
+    // In two passes the norm is made of the first convolution row by row.
+    let close = bound(Exactness::Close);
+    assert!((image..image + 100).contains(&close.bytes), "{close:?}");
+
+    // Without the norm, rows need few rows.
+    let mut net = Net::default();
+    let x = net.input("x", &[1, 4, 16, 16]);
+    let first = net.constant("first", &[4, 4, 3, 3]);
+    let a = net.op("a", "Conv", &[x, first], &pads);
+    let b = net.op("b", "Conv", &[a, first], &pads);
+    let sum = net.op("sum", "Add", &[a, b], &[]);
+    net.output(sum);
+    assert_eq!(bound_once(&net.graph(), Exactness::WholeSums), None);
 }
 
 #[test]

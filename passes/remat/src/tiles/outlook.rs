@@ -1,7 +1,7 @@
 //! What tilings of a model are there, by estimate.
 
 use remat_cost::Device;
-use remat_fission::{Bound, Candidate, Exactness, SearchOptions, SearchReport, bound, search};
+use remat_fission::{Bound, BoundOnce, Candidate, Exactness, SearchOptions, SearchReport, bound, bound_once, search};
 use remat_ir::Graph;
 use remat_onnxruntime_sim::body_bytes;
 use remat_solve::SolveControl;
@@ -28,6 +28,8 @@ pub struct TilingOutlook {
     pub front: Vec<Candidate>,
     /// What no tiling goes below, and the op that needs it.
     pub bound: Option<Bound>,
+    /// What no tiling goes below that computes no element twice, and what is there then.
+    pub bound_once: Option<BoundOnce>,
 }
 
 impl TilingOutlook {
@@ -66,6 +68,7 @@ pub fn tiling_outlook(
     Ok(TilingOutlook {
         front,
         bound: bound(&graph, exactness(asked, &device)),
+        bound_once: bound_once(&graph, exactness(asked, &device)),
     })
 }
 

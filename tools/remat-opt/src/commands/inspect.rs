@@ -144,6 +144,29 @@ struct InTiles {
     bound_bytes: Option<u64>,
     /// The op that needs them.
     bound_node: Option<String>,
+    /// What every tiling takes that computes no element twice; absent where that is not known to be more than `bound_bytes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bound_once: Option<BoundOnceRecord>,
+}
+
+/// What must be there at one time if no element is computed twice.
+#[derive(Serialize, JsonSchema)]
+struct BoundOnceRecord {
+    /// Bytes.
+    bytes: u64,
+    /// The op before whose first run they are there.
+    node: String,
+    /// The tensors that are there where they take the least, the largest first.
+    held: Vec<HeldWhole>,
+}
+
+/// A tensor that must be there whole.
+#[derive(Serialize, JsonSchema)]
+struct HeldWhole {
+    /// Its name.
+    tensor: String,
+    /// Its size.
+    bytes: u64,
 }
 
 /// A tiling.
@@ -248,6 +271,8 @@ impl Body for Report {
     }
 }
 
+/// Tensors of a bound that the text names.
+const MOST_HELD: usize = 4;
 /// Rows of the timeline.
 const CHART_ROWS: usize = 10;
 
@@ -390,6 +415,7 @@ impl InTiles {
             lowest: outlook.lowest(None).map(at),
             bound_bytes: outlook.bound.as_ref().map(|bound| bound.bytes),
             bound_node: outlook.bound.as_ref().map(|bound| bound.op.clone()),
+            bound_once: BoundOnceRecord::of(outlook),
         })
     }
 
@@ -419,7 +445,38 @@ impl InTiles {
                 shown(node)
             ));
         }
+        lines.extend(self.bound_once.as_ref().map(BoundOnceRecord::line));
         lines
+    }
+}
+
+impl BoundOnceRecord {
+    fn of(outlook: &TilingOutlook) -> Option<Self> {
+        let of_all = outlook.bound.as_ref().map_or(0, |bound| bound.bytes);
+        let bound = outlook.bound_once.as_ref().filter(|bound| bound.bytes > of_all)?;
+        let held = bound.held.iter().map(|(tensor, bytes)| HeldWhole {
+            tensor: tensor.clone(),
+            bytes: *bytes,
+        });
+        Some(Self {
+            bytes: bound.bytes,
+            node: bound.op.clone(),
+            held: held.collect(),
+        })
+    }
+
+    fn line(&self) -> String {
+        let named = |held: &HeldWhole| format!("`{}` ({})", shown(&held.tensor), units::bytes(held.bytes));
+        let mut held: Vec<String> = self.held.iter().take(MOST_HELD).map(named).collect();
+        if self.held.len() > MOST_HELD {
+            held.push("…".to_owned());
+        }
+        format!(
+            "if nothing is computed twice, no tiling can go below {}: before `{}` first runs, {} are there, or others that take more",
+            units::bytes(self.bytes),
+            shown(&self.node),
+            held.join(", "),
+        )
     }
 }
 
