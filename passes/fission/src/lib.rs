@@ -25,6 +25,7 @@
 //! and the condition in `exact`, `pieces` writes what they say.
 
 mod apply;
+mod best;
 mod blocks;
 mod bound;
 mod course;

@@ -40,6 +40,7 @@ mod numbers;
 pub mod onnx;
 pub mod plans;
 pub mod random;
+mod ranked;
 mod trial;
 
 pub use cases::cases;

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use remat_ir::{Attribute, Graph, Op, TensorId};
 
+use super::ranked;
+
 /// Numbers in rows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Numbers {
@@ -26,7 +28,7 @@ impl Numbers {
     }
 
     /// The element at a place; along axes of one element any place will do.
-    fn at(&self, place: &[usize]) -> f64 {
+    pub(super) fn at(&self, place: &[usize]) -> f64 {
         let skipped = place.len() - self.dims.len();
         let index = self
             .dims
@@ -43,7 +45,7 @@ impl Numbers {
 }
 
 /// Every place of a tensor, the last axis innermost.
-fn places(dims: &[usize]) -> Vec<Vec<usize>> {
+pub(super) fn places(dims: &[usize]) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for &dim in dims {
         all = all
@@ -83,11 +85,20 @@ pub fn evaluate_numbers(graph: &Graph, given: impl Fn(&str, &[usize]) -> Numbers
     for op in &graph.ops {
         let operand = |input: &Option<TensorId>| values.get(&graph.tensors[(*input)?].name);
         let operands: Vec<Option<&Numbers>> = op.inputs.iter().map(operand).collect();
-        let value = evaluate_op(op, &operands);
-        let result = op.results().next().expect("an op has a result");
-        let name = &graph.tensors[result].name;
-        assert_eq!(value.dims, dims_of(result), "the shape of `{name}`");
-        values.insert(name.clone(), value);
+        let made = match op.op_type.as_str() {
+            "ArgMax" | "ArgMin" => ranked::of_onnx(op, operands[0].expect("an operand"), None),
+            "TopK" => {
+                let count = operands[1].expect("a number of them").data[0] as i64;
+                ranked::of_onnx(op, operands[0].expect("an operand"), Some(count))
+            }
+            _ => vec![evaluate_op(op, &operands)],
+        };
+        for (result, value) in op.outputs.iter().zip(made) {
+            let Some(result) = *result else { continue };
+            let name = &graph.tensors[result].name;
+            assert_eq!(value.dims, dims_of(result), "the shape of `{name}`");
+            values.insert(name.clone(), value);
+        }
     }
     values
 }
@@ -228,6 +239,15 @@ fn evaluate_op(op: &Op, operands: &[Option<&Numbers>]) -> Numbers {
                 _ => fold(&[&shifted, &sum], |value, sum| value - sum.ln()),
             }
         }
+        "Best" | "CombineBest" => ranked::best(op, &all),
+        "BestValues" => ranked::half(operand(0), 0),
+        "BestPlaces" => {
+            let mut places = ranked::half(operand(0), 1);
+            if int("keepdims", 1) == 0 {
+                places.dims.remove(int("axis", 0) as usize);
+            }
+            places
+        }
         "Weighed" => {
             let all = operand(0);
             let weighed = columns(all, 2..all.dims.last().copied().unwrap_or(2));
@@ -273,7 +293,7 @@ fn slice(source: &Numbers, starts: &[i64], ends: &[i64], axes: &[i64]) -> Number
     })
 }
 
-fn concat(operands: &[&Numbers], axis: usize) -> Numbers {
+pub(super) fn concat(operands: &[&Numbers], axis: usize) -> Numbers {
     let mut dims = operands[0].dims.clone();
     dims[axis] = operands.iter().map(|operand| operand.dims[axis]).sum();
     Numbers::from_fn(&dims, |mut place| {
