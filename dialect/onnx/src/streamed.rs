@@ -37,11 +37,21 @@ use remat_operators::STREAMED_DOMAIN;
 use self::nodes::Nodes;
 use self::state::unsupported;
 pub(crate) use self::state::{Streamed, is_streamed};
-use crate::OnnxError;
+use crate::opsets::opsets;
 use crate::tiles::Tiles;
+use crate::{OnnxError, OnnxModel};
 
 /// The first version of ONNX's operators that the nodes are written for.
 const FIRST_VERSION: u64 = 11;
+
+impl OnnxModel {
+    /// Whether what runs in two passes can be written: it takes operators of version 11.
+    #[must_use]
+    pub fn may_stream(&self) -> bool {
+        let version = opsets(&self.proto.opset_import).get("").copied();
+        version.is_some_and(|version| version >= FIRST_VERSION)
+    }
+}
 
 impl<'a> Streamed<'a> {
     /// The nodes of an op of this domain, the last of them with the name of the op if it gives a value of its own.

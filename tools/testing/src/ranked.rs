@@ -1,4 +1,5 @@
 //! The largest or smallest numbers along an axis, and their places.
+#![expect(clippy::cast_possible_wrap, reason = "the shapes of tests are small")]
 
 use std::cmp::Ordering;
 

@@ -103,11 +103,10 @@ impl Search<'_> {
     /// The normalizations and softmaxes whose operands are large, where sums may be split, and searches for the best, where bits of ONNX Runtime
     /// stay.
     fn streamed(&self) -> Vec<String> {
-        let is_close = match self.options.exactness {
-            Exactness::Close => true,
-            Exactness::Exact { .. } => false,
-            Exactness::WholeSums => return Vec::new(),
-        };
+        if self.options.exactness == Exactness::WholeSums || !self.options.may_stream {
+            return Vec::new();
+        }
+        let is_close = self.options.exactness == Exactness::Close;
         let made = self
             .graph
             .storages
