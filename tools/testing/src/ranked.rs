@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use remat_ir::{Attribute, Op};
 
-use super::numbers::{Numbers, concat, places};
+use super::rows::{Numbers, concat, places};
 
 /// Which numbers are found, and in which order.
 struct Ranking {

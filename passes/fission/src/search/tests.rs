@@ -93,10 +93,10 @@ impl Net {
                 self.op("Reshape", &[soft, lists[1]], &[], &DIMS)
             }
             9 => {
-                let axis = 1 + earlier % 3;
+                let (axis, at_axis) = [(1, 1), (2, 2), (3, 3)][earlier % 3];
                 let mut dims = DIMS;
-                dims[axis] = 1;
-                let place = self.op("ArgMax", &[at], &[("axis", Attribute::Int(axis as i64))], &dims);
+                dims[at_axis] = 1;
+                let place = self.op("ArgMax", &[at], &[("axis", Attribute::Int(axis))], &dims);
                 self.builder.output(place);
                 return;
             }
