@@ -1,4 +1,4 @@
-//! Normalizations and softmax in two passes ([`STREAMED_DOMAIN`]) as nodes of ONNX.
+//! Normalizations, softmax and the best along an axis in two passes ([`STREAMED_DOMAIN`]) as nodes of ONNX.
 //!
 //! What ops of this domain find stays in two values of `N x C x 1 x 1`, a mean and squares or a factor and a summand: only where an op of
 //! another domain reads both, they stand side by side in one.
@@ -16,10 +16,14 @@
 //! | `CombineExponentials` | `Max`; each sum times the exponential of what its maximum differs from that, `Sum` |
 //! | `Soften` | `Sub`, `Exp`, `Div`; with `log` two differences |
 //! | `Weighed` | `Div` |
+//! | `Best` | `ArgMax` or `ArgMin` and `GatherElements`, of several `TopK`; `Add` of the first row: two values, elements and places |
+//! | `CombineBest` | `Concat` of both in the order of rows, the same again, and `GatherElements` of places: of equal elements the first stays first |
+//! | `BestValues`, `BestPlaces` | `Identity`; of places without the axis `Reshape` |
 //!
 //! Statistics of halves are kept in single precision, and halves multiplied there: the squares of a part would not fit, nor would the factor of a
 //! small variance.
 
+mod best;
 mod nodes;
 mod normalize;
 mod softmax;
@@ -33,11 +37,21 @@ use remat_operators::STREAMED_DOMAIN;
 use self::nodes::Nodes;
 use self::state::unsupported;
 pub(crate) use self::state::{Streamed, is_streamed};
-use crate::OnnxError;
+use crate::opsets::opsets;
 use crate::tiles::Tiles;
+use crate::{OnnxError, OnnxModel};
 
 /// The first version of ONNX's operators that the nodes are written for.
 const FIRST_VERSION: u64 = 11;
+
+impl OnnxModel {
+    /// Whether what runs in two passes can be written: it takes operators of version 11.
+    #[must_use]
+    pub fn may_stream(&self) -> bool {
+        let version = opsets(&self.proto.opset_import).get("").copied();
+        version.is_some_and(|version| version >= FIRST_VERSION)
+    }
+}
 
 impl<'a> Streamed<'a> {
     /// The nodes of an op of this domain, the last of them with the name of the op if it gives a value of its own.
@@ -52,7 +66,9 @@ impl<'a> Streamed<'a> {
                 .map_or_else(|| "none".to_owned(), |version| version.to_string());
             unsupported(
                 op,
-                &format!("sums that are split need version {FIRST_VERSION} of ONNX's operators, the model has {have}"),
+                &format!(
+                    "what runs in two passes needs version {FIRST_VERSION} of ONNX's operators, the model has {have}"
+                ),
             )
         })?;
         let mut nodes = Nodes::new(self, tiles, op, version)?;
@@ -67,6 +83,10 @@ impl<'a> Streamed<'a> {
             "CombineExponentials" => nodes.combine_exponentials()?,
             "Soften" => nodes.soften()?,
             "Weighed" => nodes.weighed()?,
+            "Best" => nodes.best()?,
+            "CombineBest" => nodes.combine_best()?,
+            "BestValues" => nodes.best_values()?,
+            "BestPlaces" => nodes.best_places()?,
             other => {
                 return Err(unsupported(
                     op,

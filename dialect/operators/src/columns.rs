@@ -175,6 +175,8 @@ pub enum Combine {
     /// Maxima, and sums of exponentials of what differs from them, as Milakov and Gimelshein put them together (Online normalizer calculation for
     /// softmax, 2018, equation 4).
     Exponentials,
+    /// The best of them, with their places: no bit differs.
+    Best,
 }
 
 /// Another operator whose result has the shape of the row's.
@@ -500,8 +502,8 @@ pub enum Split {
     Softmax,
     /// The same, of the logarithms of those.
     LogSoftmax,
-    /// Not at all; what it sums up along `axis` are exponentials, and what they weigh of operand 1.
-    Exponentials,
+    /// Not at all; it sums up along `axis`, and what it weighs of operand 1.
+    SumAlong,
     /// Along `axis`; operand 1 has numbers for the rows across it.
     Soften,
     /// The axes before `axis`; the others are normalized by mean and variance.
@@ -516,8 +518,13 @@ pub enum Split {
     Sum,
     /// The axes that stay, by maxima.
     Maximum,
-    /// The axes that stay, by places along one axis.
-    Position,
+    /// The axes that stay, by the place of the largest or smallest element along one axis.
+    Position {
+        /// Whether it is the largest.
+        largest: bool,
+    },
+    /// Every axis but `axis`, along which it finds as many of the largest or smallest elements as operand 1 says, and their places.
+    Ranked,
     /// Every axis but the one that operand 1 names.
     Cumulate,
     /// Concatenation: every axis but the joined one.

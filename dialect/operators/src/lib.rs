@@ -26,5 +26,8 @@ pub use columns::{
 pub use in_place::{overwritten, share_overwritten};
 pub use operator::Operator;
 pub use runtime::{BLOCKED_DOMAIN, PAGES_DOMAIN};
-pub use streamed::{EXPONENTIALS, MOMENTS, NORMALIZE, NORMALIZER, SOFTEN, STREAMED_DOMAIN, WEIGH, WEIGHED};
+pub use streamed::{
+    BEST, BEST_PLACES, BEST_VALUES, EXPONENTIALS, MOMENTS, NORMALIZE, NORMALIZER, SOFTEN, STREAMED_DOMAIN, WEIGH,
+    WEIGHED,
+};
 pub use table::{operator, rows};

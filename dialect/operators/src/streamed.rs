@@ -1,5 +1,5 @@
 //! Normalizations and softmax in two passes, which fission makes of one op where sums may be split: a pass that keeps statistics only, and one that
-//! applies them.
+//! applies them. So are searches for the largest or smallest elements, which keep every bit.
 //! In a file each stands as ops of ONNX (`remat-onnx`).
 //!
 //! | op | operands | result |
@@ -14,8 +14,12 @@
 //! | `CombineExponentials` | one of these of parts along `axis` | that of all of it |
 //! | `Soften` | `x`, `Exponentials` | the softmax along `axis`, or, with `log`, the logarithm of it |
 //! | `Weighed` | `Weigh` | the product of the softmax and `v` |
+//! | `Best` | `x` | the first `count` elements along `axis` by size, or all where there are fewer, each with its place, of two numbers each: the `largest` first (1) or the smallest (0); of equal ones the first, or with `last` the last; `from` is the place of the first row |
+//! | `CombineBest` | `Best` of parts along `axis`, in order | `Best` of all of it; `axis`, `count`, `largest` and `last` are those of the parts |
+//! | `BestValues` | `Best` | the elements |
+//! | `BestPlaces` | `Best` | their places; without `axis` where `keepdims` is 0 |
 
-use crate::columns::{Combine, Formula as F, ResultType as R, Split as S, Workspace as W};
+use crate::columns::{Combine, Formula as F, Movement, ResultType as R, Split as S, Workspace as W};
 use crate::operator::Operator;
 
 /// The domain of normalizations in two passes.
@@ -42,6 +46,16 @@ pub const SOFTEN: &str = "Soften";
 /// The op that divides what exponentials weigh by their sum.
 pub const WEIGHED: &str = "Weighed";
 
+/// The op that finds the largest or smallest elements along an axis, and their places.
+pub const BEST: &str = "Best";
+
+/// The op that gives the elements of [`BEST`].
+pub const BEST_VALUES: &str = "BestValues";
+
+/// The op that gives the places of [`BEST`].
+pub const BEST_PLACES: &str = "BestPlaces";
+
+const COMBINE_BEST: &str = "CombineBest";
 const COMBINE_EXPONENTIALS: &str = "CombineExponentials";
 const COMBINE_MEANS: &str = "CombineMeans";
 const COMBINE_MOMENTS: &str = "CombineMoments";
@@ -58,6 +72,7 @@ impl Combine {
             Self::Minimum => Some(("", "Min")),
             Self::Moments => Some((STREAMED_DOMAIN, COMBINE_MOMENTS)),
             Self::Exponentials => Some((STREAMED_DOMAIN, COMBINE_EXPONENTIALS)),
+            Self::Best => Some((STREAMED_DOMAIN, COMBINE_BEST)),
         }
     }
 }
@@ -68,14 +83,18 @@ const fn streamed(name: &'static str) -> Operator {
 
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Operator] = &[
+    streamed(BEST).split(S::SumAlong).cost(F::Reduce(1)).combine(Combine::Best),
+    streamed(BEST_PLACES).cost(F::Move(Movement::Copy)),
+    streamed(BEST_VALUES).cost(F::Move(Movement::Copy)),
+    streamed(COMBINE_BEST).cost(F::Variadic),
     streamed(COMBINE_EXPONENTIALS).cost(F::Transcendental(20)).results(&[R::Like(0)]),
     streamed(COMBINE_MEANS).cost(F::Variadic).results(&[R::Like(0)]),
     streamed(COMBINE_MOMENTS).cost(F::Variadic).results(&[R::Like(0)]),
-    streamed(EXPONENTIALS).split(S::Exponentials).cost(F::Softmax(20)).workspace(W::Operand(0)).combine(Combine::Exponentials),
+    streamed(EXPONENTIALS).split(S::SumAlong).cost(F::Softmax(20)).workspace(W::Operand(0)).combine(Combine::Exponentials),
     streamed(MOMENTS).cost(F::Reduce(4)).workspace(W::Operand(0)).combine(Combine::Moments),
     streamed(NORMALIZE).split(S::ByChannel).cost(F::Elementwise(2)).results(&[R::Like(0)]).overwrites(0),
     streamed(NORMALIZER).cost(F::Elementwise(8)).results(&[R::Like(0)]),
     streamed(SOFTEN).split(S::Soften).cost(F::Transcendental(20)).results(&[R::Like(0)]).overwrites(0),
-    streamed(WEIGH).split(S::Exponentials).cost(F::MatMul).workspace(W::Operand(0)).combine(Combine::Exponentials),
+    streamed(WEIGH).split(S::SumAlong).cost(F::MatMul).workspace(W::Operand(0)).combine(Combine::Exponentials),
     streamed(WEIGHED).cost(F::Elementwise(1)),
 ];

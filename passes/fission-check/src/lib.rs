@@ -8,7 +8,8 @@
 //!   that the rules give for that box from the original op alone. A larger operand would shift a window, a smaller one lack rows;
 //! - what an op sums up over rows of its operand is put together with what it sums up over all others;
 //! - a normalization multiplies by and adds what follows from the statistics of all of its operand, and from its own numbers;
-//! - a softmax divides by the sum of the exponentials of all of its operand, less their maximum.
+//! - a softmax divides by the sum of the exponentials of all of its operand, less their maximum;
+//! - the best along an axis are the best of those of parts that follow each other and make up all of it, with places counted from where each begins.
 //!
 //! The rules are those of this module: nothing of them comes from what makes tiled graphs. They know operators by name; an op of which they
 //! know nothing may run again whole, but not in tiles. Some kernels need rows around a box that are not there and give rows that are not right:
@@ -17,6 +18,7 @@
 //! Two graphs that are accepted compute the same, up to the order of sums: within kernels, and where tiles sum up, between tiles. Scales of a
 //! `Resize` are taken to be the quotients of its shapes: the graph does not know the elements of floating-point constants.
 
+mod best;
 mod made;
 mod norms;
 mod pattern;

@@ -1,4 +1,4 @@
-//! The ops that fission adds: `Slice`, `Concat` and pools of single elements, sums put together, normalizations and softmax in two passes.
+//! The ops that fission adds: `Slice`, `Concat` and pools of single elements, sums put together, normalizations, softmax and the best in two passes.
 
 use remat_ir::{Attribute, Effects, Op, OpId, Part, Spare, TensorId};
 use remat_verify::Code;
@@ -21,11 +21,13 @@ impl Checker<'_> {
         };
         let found = match op.op_type.as_str() {
             "Moments" if is_streamed => return self.moments(id, op, result, part),
-            "CombineMoments" | "CombineExponentials" if is_streamed => {
+            "CombineMoments" | "CombineExponentials" | "CombineBest" if is_streamed => {
                 return self.combined_statistics(id, op, result, part);
             }
             "Exponentials" | "Weigh" if is_streamed => return self.exponentials(id, op, result, part),
             "Soften" if is_streamed => return self.softened(id, op, result, part),
+            "Best" if is_streamed => return self.best(id, op, result, part),
+            "BestValues" | "BestPlaces" if is_streamed => return self.best_of_all(id, op, result, part),
             "Weighed" if is_streamed => return self.weighed(id, op, result, part),
             "Normalizer" if is_streamed => return self.normalizer(id, op, result, part),
             "Normalize" if is_streamed => return self.normalized(id, op, result, part),
@@ -93,7 +95,12 @@ impl Checker<'_> {
         };
         match self.values.get(operand)?.clone() {
             Held::Part { of, rows, spare } => Some((of, rows?, spare)),
-            Held::Integers | Held::Sum { .. } | Held::Moments { .. } | Held::Exponentials { .. } | Held::Numbers(_) => {
+            Held::Integers
+            | Held::Sum { .. }
+            | Held::Moments { .. }
+            | Held::Exponentials { .. }
+            | Held::Best { .. }
+            | Held::Numbers(_) => {
                 self.add(Code::F005, id, || {
                     format!("`{}` takes elements from what is of no tensor", op.name)
                 });

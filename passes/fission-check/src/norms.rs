@@ -56,6 +56,7 @@ impl Checker<'_> {
             let is_own = match held {
                 Held::Moments { .. } => op.op_type == "CombineMoments",
                 Held::Exponentials { .. } => op.op_type == "CombineExponentials",
+                Held::Best { .. } => op.op_type == "CombineBest",
                 Held::Part { .. } | Held::Sum { .. } | Held::Numbers(_) | Held::Integers => false,
             };
             let rows = held.rows().map(<[Rows]>::to_vec).filter(|_| is_own);
@@ -79,12 +80,15 @@ impl Checker<'_> {
         };
         let is_weighted = match first {
             Held::Moments { .. } => has_counts(op, boxes.iter().map(|rows| elements(&rows[2..]))),
+            Held::Best { ranking, .. } => ranking.is_stated(op, 0),
             _ => op.attributes.is_empty(),
         };
         if !is_weighted {
-            self.add(Code::F014, id, || {
-                format!("`{}` weighs statistics by other numbers than their elements", op.name)
-            });
+            let ways = match first {
+                Held::Best { .. } => "ranks the best of parts in another way than these",
+                _ => "weighs statistics by other numbers than their elements",
+            };
+            self.add(Code::F014, id, || format!("`{}` {ways}", op.name));
         }
         self.state(id, op, result, part, first.of_rows(rows), Code::F014);
     }
@@ -231,7 +235,9 @@ impl Checker<'_> {
     /// Notes what statistics, or the numbers that follow, are; that, and their type, must be stated.
     pub(super) fn state(&mut self, id: OpId, op: &Op, result: TensorId, part: &Part, held: Held, code: Code) {
         let (of, rows) = match &held {
-            Held::Moments { of, rows } | Held::Exponentials { of, rows, .. } => (*of, rows.clone()),
+            Held::Moments { of, rows } | Held::Exponentials { of, rows, .. } | Held::Best { of, rows, .. } => {
+                (*of, rows.clone())
+            }
             Held::Numbers(numbers) => {
                 let dims = self.original.tensors[numbers.of].ty.known_shape().unwrap_or_default();
                 let others = dims.iter().skip(2).map(|&dim| 0..dim);
@@ -239,7 +245,12 @@ impl Checker<'_> {
             }
             Held::Part { .. } | Held::Sum { .. } | Held::Integers => return,
         };
+        let (element, shown) = match &held {
+            Held::Best { .. } => (ElementType::Int64, "with places"),
+            _ => (ElementType::Float32, "in single precision"),
+        };
         let dims = match &held {
+            Held::Best { ranking, .. } => Some(ranking.kept(&rows)),
             Held::Exponentials { of, weighed, axis, .. } => {
                 let dims = |tensor: TensorId| self.original.tensors[tensor].ty.known_shape().unwrap_or_default();
                 kept(&dims(*of), weighed.map(dims).as_deref(), *axis)
@@ -260,10 +271,10 @@ impl Checker<'_> {
             let held = held.shown(self.original);
             self.add(code, id, || format!("`{}` states {part}, it computes {held}", op.name));
         }
-        if ty.element() != Some(ElementType::Float32) || dims.is_none() || ty.known_shape() != dims {
+        if ty.element() != Some(element) || dims.is_none() || ty.known_shape() != dims {
             let name = &self.tiled.tensors[result].name;
             self.add(Code::F002, id, || {
-                format!("`{name}` is {ty}, not what is kept of each channel or row in single precision")
+                format!("`{name}` is {ty}, not what is kept of each channel or row {shown}")
             });
         }
         self.values.set(result, held);

@@ -237,9 +237,11 @@ impl Checker<'_> {
                     Held::Part { spare: Some(_), .. } => Code::F010,
                     Held::Part { .. } => Code::F005,
                     Held::Integers => Code::F007,
-                    Held::Sum { .. } | Held::Moments { .. } | Held::Exponentials { .. } | Held::Numbers(_) => {
-                        Code::F014
-                    }
+                    Held::Sum { .. }
+                    | Held::Moments { .. }
+                    | Held::Exponentials { .. }
+                    | Held::Best { .. }
+                    | Held::Numbers(_) => Code::F014,
                 };
                 let (held, expected) = (held.shown(self.original), expected.shown(self.original));
                 Some((code, format!("operand `{}` holds {held}, not {expected},", tensor.name)))

@@ -29,10 +29,27 @@ pub(super) enum Held {
         axis: usize,
         rows: Vec<Rows>,
     },
+    /// The best of rows of a tensor, and their places.
+    Best {
+        of: TensorId,
+        ranking: Ranking,
+        rows: Vec<Rows>,
+    },
     /// What channels are multiplied by and what is added to normalize them.
     Numbers(Numbers),
     /// Elements that the tiled graph states.
     Integers,
+}
+
+/// Which elements are the best along an axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ranking {
+    pub(super) axis: usize,
+    /// How many.
+    pub(super) count: u64,
+    pub(super) is_largest: bool,
+    /// Of equal elements the last is the better one.
+    pub(super) is_last: bool,
 }
 
 /// What a normalization multiplies by and adds.
@@ -62,7 +79,7 @@ impl Held {
     /// The rows that statistics are of.
     pub(super) fn rows(&self) -> Option<&[Rows]> {
         match self {
-            Self::Moments { rows, .. } | Self::Exponentials { rows, .. } => Some(rows),
+            Self::Moments { rows, .. } | Self::Exponentials { rows, .. } | Self::Best { rows, .. } => Some(rows),
             Self::Part { .. } | Self::Sum { .. } | Self::Numbers(_) | Self::Integers => None,
         }
     }
@@ -70,7 +87,7 @@ impl Held {
     /// The same statistics of other rows.
     pub(super) fn of_rows(&self, own: Vec<Rows>) -> Self {
         let mut other = self.clone();
-        if let Self::Moments { rows, .. } | Self::Exponentials { rows, .. } = &mut other {
+        if let Self::Moments { rows, .. } | Self::Exponentials { rows, .. } | Self::Best { rows, .. } = &mut other {
             *rows = own;
         }
         other
@@ -108,6 +125,13 @@ impl Held {
                 let name = |tensor: TensorId| original.tensors[tensor].name.clone();
                 let weighed = weighed.map_or_else(String::new, |weighed| format!(" of {}", name(weighed)));
                 format!("the exponentials{weighed} along axis {axis} {}", over(name(*of), rows))
+            }
+            Self::Best { of, ranking, rows } => {
+                let of = over(original.tensors[*of].name.clone(), rows);
+                let which = if ranking.is_largest { "largest" } else { "smallest" };
+                let equal = if ranking.is_last { "the last" } else { "the first" };
+                let Ranking { axis, count, .. } = ranking;
+                format!("the {count} {which} along axis {axis}, {equal} of equal ones, {of}")
             }
             Self::Numbers(numbers) => numbers.shown(original),
             Self::Integers => "elements of its own".to_owned(),

@@ -7,7 +7,7 @@
 //! and workspace, are left out: the bound holds for every order, every recomputing, and every kernel.
 //!
 //! Where sums may be split, an op that sums up needs its result and a row of what it sums up, and normalizations run in two passes. A softmax in two
-//! passes is taken to need nothing, and a product with one its result.
+//! passes is taken to need nothing, and a product with one its result. An op that finds the best of rows needs its result where bits stay, too.
 
 use std::ops::Range;
 
@@ -16,6 +16,7 @@ use remat_operators::{Split, operator};
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
+use crate::best::bests;
 use crate::exact::keeps_bits;
 use crate::layout::Layout;
 use crate::rules::{Cut, Need, split};
@@ -47,15 +48,18 @@ pub fn bound(graph: &Graph, exactness: Exactness) -> Option<Bound> {
     let graph = streamed.as_ref().unwrap_or(graph);
     let layout = Layout::of(graph, exactness).ok()?;
     let sizes = Sizes { graph };
-    let softened = match exactness {
-        Exactness::Close => softened(graph),
-        Exactness::Exact { .. } | Exactness::WholeSums => Vec::new(),
+    let (softened, bests) = match exactness {
+        Exactness::Close => (softened(graph), bests(graph)),
+        Exactness::Exact { .. } => (Vec::new(), bests(graph)),
+        Exactness::WholeSums => (Vec::new(), Vec::new()),
     };
     let softened = softened.iter().flat_map(|softened| {
         let kept = |&op: &OpId| if op == softened.last() { softened.kept(graph) } else { 0 };
         softened.ops.iter().map(move |op| (*op, kept(op)))
     });
-    let softened: FxHashMap<OpId, u64> = softened.collect();
+    // By op that runs in two passes: what it needs.
+    let mut in_two: FxHashMap<OpId, u64> = softened.collect();
+    in_two.extend(bests.iter().map(|best| (best.op, best.kept(graph))));
     // By op: bytes that are there while, or before, it runs whole.
     let mut whole: TiVec<OpId, u64> = TiVec::with_capacity(graph.ops.len());
     let mut best: Option<(u64, OpId)> = None;
@@ -67,7 +71,7 @@ pub fn bound(graph: &Graph, exactness: Exactness) -> Option<Bound> {
         if layout.is_divisible(id) && !layout.is_outside(id) {
             least = least.min(sizes.in_rows(id, &whole, exactness));
             least = least.min(sizes.summed_up(id, exactness));
-            least = softened.get(&id).map_or(least, |&kept| least.min(kept));
+            least = in_two.get(&id).map_or(least, |&kept| least.min(kept));
         }
         if op.results().any(|result| graph.outputs.contains(&result)) {
             let joined = total(op.results().map(|result| sizes.bytes(result).saturating_mul(2)));

@@ -232,7 +232,7 @@ fn entry(layout: &Layout<'_>, course: &Course, id: OpId) -> Result<Option<(Tiled
         && let Some(sum) = sums::along(graph, id, span.axis, course.exactness, |tensor| {
             is_made(graph, span, tensor)
         })
-        && sum.extent >= u64::from(span.tiles)
+        && sum.extent / u64::from(span.tiles) >= sum.least
         && span.within.is_none()
     {
         let tile = Tiled {
@@ -328,7 +328,8 @@ fn tiles(
                 rows = rows.start.min(wanted.start)..rows.end.max(wanted.end);
             }
             if !entry.is_read {
-                if own.is_empty() {
+                let least = entry.sum.map_or(1, |sum| sum.least);
+                if own.end.saturating_sub(own.start) < least {
                     return Err(no_axis(layout, span, entry.op));
                 }
                 rows = own;

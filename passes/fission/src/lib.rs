@@ -21,10 +21,11 @@
 //! [`split()`] holds the rules: which rows of operands an op needs for rows of its result. [`Exactness`] says which tiles have the bits of the
 //! whole in ONNX Runtime. [`by_member`] proves with the same rules that a model computes the members of a batch apart. [`search()`] finds tilings by the cost model and the replayed reference order; [`bound()`] says what no tiling can go below.
 //!
-//! The way of a tiling through the modules: `streamed` puts normalizations and, with `softened`, softmaxes in two passes, `moved` lets ops run earlier, `repeat` adds clones of fused chains, `course` works out rows tile by tile with the rules in `rules`
+//! The way of a tiling through the modules: `streamed` puts normalizations and, with `softened`, softmaxes and, with `best`, searches for the largest elements in two passes, `moved` lets ops run earlier, `repeat` adds clones of fused chains, `course` works out rows tile by tile with the rules in `rules`
 //! and the condition in `exact`, `pieces` writes what they say.
 
 mod apply;
+mod best;
 mod blocks;
 mod bound;
 mod course;

@@ -411,14 +411,18 @@ impl<'g> Writer<'g> {
         let Some(summed) = self.sums.remove(&result) else {
             return Ok(None);
         };
-        let tensor = &self.transfer.graph.tensors[result];
+        let graph = self.transfer.graph;
+        let tensor = &graph.tensors[result];
+        let Some(of) = tensor.producer.map(|of| &graph.ops[of]) else {
+            return Ok(None);
+        };
         let dims = tensor.ty.known_shape().unwrap_or_default();
         let part = match summed.combine {
-            Combine::Moments | Combine::Exponentials => summed.over.clone(),
+            Combine::Moments | Combine::Exponentials | Combine::Best => summed.over.clone(),
             _ => Some(Part::whole(self.transfer.tensor_of(result), &dims)),
         };
         let names = [self.names.op(&tensor.name), tensor.name.clone()];
-        let Some(spec) = summed.put_together(names, tensor.ty.clone(), part) else {
+        let Some(spec) = summed.put_together(names, (of, tensor.ty.clone()), part) else {
             return Ok(None);
         };
         let made = self.transfer.add(self.at, spec)?.into_iter().flatten().next();

@@ -54,6 +54,12 @@ pub(crate) fn worthwhile(graph: &Graph, bytes: u64) -> Vec<String> {
     found.map(|softened| graph.ops[softened.last()].name.clone()).collect()
 }
 
+/// Whether a tensor has more along an axis than across it.
+pub(crate) fn is_long(dims: &[u64], axis: usize) -> bool {
+    let others = dims.iter().enumerate().filter(|&(other, _)| other != axis);
+    dims[axis] > others.map(|(_, &dim)| dim).fold(1, u64::saturating_mul)
+}
+
 fn softmax(graph: &Graph, id: OpId) -> Option<Softened> {
     let op = &graph.ops[id];
     let split = operator(&op.domain, &op.op_type).split;
@@ -110,14 +116,10 @@ impl Softened {
 
     /// Whether more stands along the axis than across it; of a product, in each of its matrices.
     fn is_long(&self) -> bool {
-        let across: u64 = match self.weighed {
-            Some(_) => self.dims[self.axis - 1],
-            None => (0..self.dims.len())
-                .filter(|&axis| axis != self.axis)
-                .map(|axis| self.dims[axis])
-                .product(),
-        };
-        self.dims[self.axis] > across
+        match self.weighed {
+            Some(_) => self.dims[self.axis] > self.dims[self.axis - 1],
+            None => is_long(&self.dims, self.axis),
+        }
     }
 
     /// Writes both passes instead of the last op.

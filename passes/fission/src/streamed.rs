@@ -4,7 +4,7 @@
 //! mean and the sum of the squares of what differs from it, which tiles find for their rows and put together; the second one multiplies and adds,
 //! element by element. What follows a normalization with numbers for each channel, a factor and a summand, becomes part of it:
 //! exporters write a normalization of groups as a normalization of instances between two reshapes, a product and a sum. The same is done to a
-//! softmax (`softened`).
+//! softmax (`softened`), and to what finds the largest or smallest elements along an axis (`best`).
 
 use std::collections::BTreeMap;
 
@@ -15,6 +15,7 @@ use remat_operators::{Blocked, Formula, MOMENTS, NORMALIZE, NORMALIZER, STREAMED
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::FissionError;
+use crate::best::{Best, bests};
 use crate::names::{Names, find};
 use crate::rules::Site;
 use crate::softened::{Softened, softened};
@@ -52,6 +53,27 @@ impl Norm {
     }
 }
 
+/// What else runs in two passes.
+#[derive(Clone)]
+enum Other {
+    Softened(Softened),
+    Best(Best),
+}
+
+impl Other {
+    /// In order; the last one makes the result.
+    fn ops(&self) -> &[OpId] {
+        match self {
+            Self::Softened(softened) => &softened.ops,
+            Self::Best(best) => std::slice::from_ref(&best.op),
+        }
+    }
+
+    fn last(&self) -> OpId {
+        self.ops().last().copied().unwrap_or(OpId::new(0))
+    }
+}
+
 /// The names of the normalizations of a graph that may run in two passes and whose operands have at least so many bytes.
 pub(crate) fn streamable(graph: &Graph, bytes: u64) -> Vec<String> {
     let found = norms(graph).into_iter().filter(|norm| norm.bytes(graph) >= bytes);
@@ -70,20 +92,21 @@ pub(crate) fn stream(graph: &Graph, names: &[String]) -> Result<Graph, FissionEr
         known.extend(norm.ops.last().map(|&last| (last, norm.clone())));
     }
     let mut by_last: BTreeMap<OpId, Norm> = BTreeMap::new();
-    let mut softmaxes: BTreeMap<OpId, Softened> = BTreeMap::new();
-    let found = softened(graph);
+    let mut others: BTreeMap<OpId, Other> = BTreeMap::new();
+    let found = softened(graph).into_iter().map(Other::Softened);
+    let found: Vec<Other> = found.chain(bests(graph).into_iter().map(Other::Best)).collect();
     for name in names {
         let last = find(graph, name)?;
         if let Some(norm) = known.get(&last) {
             by_last.insert(last, norm.clone());
-        } else if let Some(softened) = found.iter().find(|softened| softened.last() == last) {
-            softmaxes.insert(last, softened.clone());
+        } else if let Some(other) = found.iter().find(|other| other.last() == last) {
+            others.insert(last, other.clone());
         } else {
             return Err(FissionError::NotStreamed(name.clone()));
         }
     }
     let ops = by_last.values().flat_map(|norm| &norm.ops);
-    let ops = ops.chain(softmaxes.values().flat_map(|softened| &softened.ops));
+    let ops = ops.chain(others.values().flat_map(Other::ops));
     let gone: FxHashSet<OpId> = ops.copied().collect();
     let mut by_producer: FxHashMap<Option<OpId>, Vec<&Norm>> = FxHashMap::default();
     for norm in by_last.values() {
@@ -100,9 +123,10 @@ pub(crate) fn stream(graph: &Graph, names: &[String]) -> Result<Graph, FissionEr
         writer.moments(norm)?;
     }
     for id in graph.ops.keys() {
-        match (by_last.get(&id), softmaxes.get(&id)) {
+        match (by_last.get(&id), others.get(&id)) {
             (Some(norm), _) => writer.normalize(norm)?,
-            (_, Some(softened)) => softened.write(&mut writer.transfer, &mut writer.names)?,
+            (_, Some(Other::Softened(softened))) => softened.write(&mut writer.transfer, &mut writer.names)?,
+            (_, Some(Other::Best(best))) => best.write(&mut writer.transfer, &mut writer.names)?,
             _ if gone.contains(&id) => {}
             _ => writer.transfer.copy(id)?,
         }
@@ -378,10 +402,15 @@ impl Matcher<'_> {
     }
 }
 
-/// Whether an op, or what it is a clone of, is part of this normalization or softmax in two passes.
+/// Whether an op, or what it is a clone of, is part of this normalization, softmax or search for the best in two passes.
 pub(crate) fn is_part(op: &Op, norm: &str) -> bool {
     let of = op.name.split("_again").next().unwrap_or_default();
     let rest = of.strip_prefix(norm);
-    let is_own = |rest: &str| matches!(rest, "" | "_moments" | "_normalizer" | "_exponentials");
+    let is_own = |rest: &str| {
+        matches!(
+            rest,
+            "" | "_moments" | "_normalizer" | "_exponentials" | "_best" | "_values"
+        )
+    };
     op.domain == STREAMED_DOMAIN && rest.is_some_and(is_own)
 }

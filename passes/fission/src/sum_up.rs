@@ -1,12 +1,12 @@
 //! Sums over tiles, written as ops.
 
-use remat_ir::{Part, Placement, ResultSpec, TensorId};
+use remat_ir::{Attribute, Part, Placement, ResultSpec, TensorId};
 use remat_operators::Combine;
 
 use crate::FissionError;
 use crate::course::Run;
 use crate::pieces::Writer;
-use crate::sums::{Sum, Summed, count};
+use crate::sums::{FROM, Sum, Summed, count};
 
 /// Bytes from which on sums over tiles are put together as they come, so that two of them are there and not all.
 const LARGE: u64 = 1 << 14;
@@ -36,6 +36,10 @@ impl Writer<'_> {
             placement: Placement::New,
         })];
         spec.parts = vec![Some(part.clone())];
+        if sum.combine == Combine::Best {
+            let from = Attribute::Int(i64::try_from(run.rows.start).unwrap_or(i64::MAX));
+            spec.attributes.insert(FROM.to_owned(), from);
+        }
         let made = self.transfer.add(run.op, spec)?.into_iter().flatten();
         let summed = self.sums.entry(result).or_insert_with(|| Summed {
             combine: sum.combine,
@@ -70,7 +74,8 @@ impl Writer<'_> {
         let name = self.names.tensor(format!("{}_before{tile}", tensor.name));
         let names = [self.names.op(name.clone()), name];
         let part = summed.over.clone();
-        let Some(spec) = summed.put_together(names, tensor.ty.clone(), part) else {
+        let of = (&graph.ops[self.at], tensor.ty.clone());
+        let Some(spec) = summed.put_together(names, of, part) else {
             return Ok(());
         };
         let made = self.transfer.add(self.at, spec)?;

@@ -19,7 +19,12 @@ pub(crate) struct Sum {
     other: Option<usize>,
     /// Rows of it.
     pub(crate) extent: u64,
+    /// How many of them a tile has at least.
+    pub(crate) least: u64,
 }
+
+/// The attribute that says at which row the best are looked for first.
+pub(crate) const FROM: &str = "from";
 
 /// How op `id` sums up along the axis of this kind of its operand, if parts of the sum may be put together. `is_inside` says which operands the
 /// fused chain makes.
@@ -32,7 +37,7 @@ pub(crate) fn along(
 ) -> Option<Sum> {
     let op = &graph.ops[id];
     let row = operator(&op.domain, &op.op_type);
-    let keeps_bits = matches!(row.combine, Combine::Maximum | Combine::Minimum);
+    let keeps_bits = matches!(row.combine, Combine::Maximum | Combine::Minimum | Combine::Best);
     let is_permitted = match exactness {
         Exactness::Exact { .. } => keeps_bits,
         Exactness::WholeSums => false,
@@ -65,7 +70,7 @@ pub(crate) fn along(
             }
             (own, Some(inner))
         }
-        Split::Exponentials => {
+        Split::SumAlong => {
             let own = axis.of_rank(extents.len())?;
             let stated = op.attributes.get("axis").and_then(Attribute::as_int);
             let inner = operand(1).map(|right| dims(right)?.len().checked_sub(2));
@@ -93,8 +98,12 @@ pub(crate) fn along(
         axis: own,
         other,
         extent: *extents.get(own)?,
+        least: match row.combine {
+            Combine::Best => u64::try_from(op.attributes.get("count")?.as_int()?).ok()?,
+            _ => 1,
+        },
     })
-    .filter(|_| is_fixed && is_float)
+    .filter(|_| is_fixed && (is_float || row.combine == Combine::Best))
 }
 
 fn is_transposed(graph: &Graph, tensor: TensorId) -> bool {
@@ -145,18 +154,27 @@ pub(crate) struct Summed {
 }
 
 impl Summed {
-    /// The op that puts them together, by the names of the op and of its result.
-    pub(crate) fn put_together(self, [op, name]: [String; 2], ty: ValueType, part: Option<Part>) -> Option<OpSpec> {
+    /// The op that puts them together, by the names of the op and of its result, which has the type `ty` as that of `of`, the op that finds them.
+    pub(crate) fn put_together(
+        self,
+        [name, result]: [String; 2],
+        (of, ty): (&Op, ValueType),
+        part: Option<Part>,
+    ) -> Option<OpSpec> {
         let (domain, op_type) = self.combine.operator()?;
-        let mut spec = OpSpec::new(op, op_type);
+        let mut spec = OpSpec::new(name, op_type);
         spec.domain = domain.to_owned();
         spec.inputs = self.parts.into_iter().map(Some).collect();
         if matches!(self.combine, Combine::Mean | Combine::Moments) {
             spec.attributes
                 .insert("counts".to_owned(), Attribute::Ints(self.counts));
         }
+        if self.combine == Combine::Best {
+            spec.attributes.clone_from(&of.attributes);
+            spec.attributes.remove(FROM);
+        }
         spec.results = vec![Some(ResultSpec {
-            name,
+            name: result,
             ty,
             placement: Placement::New,
         })];

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which normalizations of a graph run in two passes, which ops run earlier, which fused chains run again before a later op, and which run tile
+/// Which normalizations and the like of a graph run in two passes, which ops run earlier, which fused chains run again before a later op, and which run tile
 /// by tile.
 ///
 /// Each is of the graph after all before it. Fused chains do not overlap.
@@ -13,7 +13,8 @@ pub struct Tiling {
     /// Normalizations that run in two passes, by the name of their last op, which the second pass has. The op that finds the statistics of
     /// their operand stands right behind what makes that, and has the name and `_moments`; the one that makes factors of them stands before the
     /// second pass, and has the name and `_normalizer`. Softmaxes, too, alone or with the product that each is the left operand of: right before
-    /// the last op stands one with the name and `_exponentials`.
+    /// the last op stands one with the name and `_exponentials`. And ops that find the largest or smallest elements along an axis: before the one of
+    /// their name stands one with the name and `_best`, and, where both results are read, one with the name and `_values`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streamed: Vec<String>,
     /// Ops that run earlier, in this order.

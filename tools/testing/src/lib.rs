@@ -40,6 +40,8 @@ mod numbers;
 pub mod onnx;
 pub mod plans;
 pub mod random;
+mod ranked;
+mod rows;
 mod trial;
 
 pub use cases::cases;
@@ -47,5 +49,6 @@ pub use evaluate::{Array, evaluate, evaluate_all, evaluate_op};
 pub use mobile_net::mobile_net;
 pub use need::{BARE_METAL, Need, REQUIRED, is_nightly, onnx_test_data, ortools, runtime_library, workspace};
 pub use networks::TrainingNet;
-pub use numbers::{Numbers, evaluate_numbers};
+pub use numbers::evaluate_numbers;
+pub use rows::Numbers;
 pub use trial::{Trial, run, within};

@@ -5,54 +5,8 @@ use std::collections::BTreeMap;
 
 use remat_ir::{Attribute, Graph, Op, TensorId};
 
-/// Numbers in rows.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Numbers {
-    /// Dimensions.
-    pub dims: Vec<usize>,
-    /// Elements, the last axis innermost.
-    pub data: Vec<f64>,
-}
-
-impl Numbers {
-    /// Of these dimensions, each from its place.
-    #[must_use]
-    pub fn from_fn(dims: &[usize], element: impl FnMut(Vec<usize>) -> f64) -> Self {
-        let data = places(dims).into_iter().map(element).collect();
-        Self {
-            dims: dims.to_vec(),
-            data,
-        }
-    }
-
-    /// The element at a place; along axes of one element any place will do.
-    fn at(&self, place: &[usize]) -> f64 {
-        let skipped = place.len() - self.dims.len();
-        let index = self
-            .dims
-            .iter()
-            .zip(&place[skipped..])
-            .fold(0, |index, (&dim, &at)| index * dim + if dim == 1 { 0 } else { at });
-        self.data[index]
-    }
-
-    /// Elements of the first two axes together with those of all others: `N`, `C`, the rest.
-    fn channels(&self) -> [usize; 3] {
-        [self.dims[0], self.dims[1], self.dims[2..].iter().product()]
-    }
-}
-
-/// Every place of a tensor, the last axis innermost.
-fn places(dims: &[usize]) -> Vec<Vec<usize>> {
-    let mut all = vec![Vec::new()];
-    for &dim in dims {
-        all = all
-            .into_iter()
-            .flat_map(|place| (0..dim).map(move |at| [place.as_slice(), &[at]].concat()))
-            .collect();
-    }
-    all
-}
+use super::ranked;
+use super::rows::{Numbers, concat, places};
 
 /// Values of all tensors of a graph, by name, where `given` says those of inputs and of constants whose elements the graph does not state.
 ///
@@ -83,11 +37,20 @@ pub fn evaluate_numbers(graph: &Graph, given: impl Fn(&str, &[usize]) -> Numbers
     for op in &graph.ops {
         let operand = |input: &Option<TensorId>| values.get(&graph.tensors[(*input)?].name);
         let operands: Vec<Option<&Numbers>> = op.inputs.iter().map(operand).collect();
-        let value = evaluate_op(op, &operands);
-        let result = op.results().next().expect("an op has a result");
-        let name = &graph.tensors[result].name;
-        assert_eq!(value.dims, dims_of(result), "the shape of `{name}`");
-        values.insert(name.clone(), value);
+        let made = match op.op_type.as_str() {
+            "ArgMax" | "ArgMin" => ranked::of_onnx(op, operands[0].expect("an operand"), None),
+            "TopK" => {
+                let count = operands[1].expect("a number of them").data[0] as i64;
+                ranked::of_onnx(op, operands[0].expect("an operand"), Some(count))
+            }
+            _ => vec![evaluate_op(op, &operands)],
+        };
+        for (result, value) in op.outputs.iter().zip(made) {
+            let Some(result) = *result else { continue };
+            let name = &graph.tensors[result].name;
+            assert_eq!(value.dims, dims_of(result), "the shape of `{name}`");
+            values.insert(name.clone(), value);
+        }
     }
     values
 }
@@ -228,6 +191,15 @@ fn evaluate_op(op: &Op, operands: &[Option<&Numbers>]) -> Numbers {
                 _ => fold(&[&shifted, &sum], |value, sum| value - sum.ln()),
             }
         }
+        "Best" | "CombineBest" => ranked::best(op, &all),
+        "BestValues" => ranked::half(operand(0), 0),
+        "BestPlaces" => {
+            let mut places = ranked::half(operand(0), 1);
+            if int("keepdims", 1) == 0 {
+                places.dims.remove(int("axis", 0) as usize);
+            }
+            places
+        }
         "Weighed" => {
             let all = operand(0);
             let weighed = columns(all, 2..all.dims.last().copied().unwrap_or(2));
@@ -270,20 +242,6 @@ fn slice(source: &Numbers, starts: &[i64], ends: &[i64], axes: &[i64]) -> Number
     Numbers::from_fn(&dims, |place| {
         let place: Vec<usize> = place.iter().zip(&rows).map(|(at, (start, _))| at + start).collect();
         source.at(&place)
-    })
-}
-
-fn concat(operands: &[&Numbers], axis: usize) -> Numbers {
-    let mut dims = operands[0].dims.clone();
-    dims[axis] = operands.iter().map(|operand| operand.dims[axis]).sum();
-    Numbers::from_fn(&dims, |mut place| {
-        for operand in operands {
-            if place[axis] < operand.dims[axis] {
-                return operand.at(&place);
-            }
-            place[axis] -= operand.dims[axis];
-        }
-        unreachable!("the place lies in one of them")
     })
 }
 

@@ -56,6 +56,30 @@ impl<'s, 'a> Nodes<'s, 'a> {
         self.streamed.halves.insert((self.result, RANK), halves);
     }
 
+    /// States the values that the result holds, of exponentials a maximum, a sum, and what is weighed; of the best, values and places.
+    pub(super) fn keep_values(&mut self, kept: Vec<String>) -> Result<(), OnnxError> {
+        if self.streamed.side_by_side.contains(&self.result) {
+            return Err(unsupported(self.op, "something else reads what it keeps"));
+        }
+        if let Some(node) = self.written.last_mut() {
+            node.metadata_props.extend(part_entry(self.op));
+        }
+        self.streamed.kept.insert(self.result, kept);
+        Ok(())
+    }
+
+    /// The same of an operand: at least two values.
+    pub(super) fn kept_values(&self, place: usize) -> Result<Vec<String>, OnnxError> {
+        let operand = self.operand(place)?;
+        let kept = self.streamed.kept.get(&operand);
+        kept.cloned().ok_or_else(|| {
+            unsupported(
+                self.op,
+                &format!("operand {place} does not hold what a first pass keeps"),
+            )
+        })
+    }
+
     /// The two values that a tensor holds, for an operand of so many axes.
     pub(super) fn halves(&mut self, tensor: TensorId, rank: usize) -> Result<[String; 2], OnnxError> {
         if let Some(halves) = self.streamed.halves.get(&(tensor, rank)) {
@@ -182,6 +206,18 @@ impl<'s, 'a> Nodes<'s, 'a> {
         let name = self.streamed.claim(&self.op.name, suffix);
         self.push(op_type, name.clone(), operands, std::slice::from_ref(&name));
         name
+    }
+
+    /// The same with two results.
+    pub(super) fn add_two(&mut self, op_type: &str, suffixes: [&str; 2], operands: &[&str]) -> [String; 2] {
+        let results = suffixes.map(|suffix| self.streamed.claim(&self.op.name, suffix));
+        self.push(op_type, results[0].clone(), operands, &results);
+        results
+    }
+
+    /// The name of a tensor.
+    pub(super) fn name(&self, tensor: TensorId) -> &str {
+        self.tiles.name(tensor)
     }
 
     /// The node that gives the result of the op.

@@ -5,7 +5,6 @@ use remat_ir::Attribute;
 use super::nodes::Nodes;
 use super::state::unsupported;
 use crate::OnnxError;
-use crate::tiles::part_entry;
 
 impl Nodes<'_, '_> {
     /// Along the axis that the op states; of what they weigh, too.
@@ -33,16 +32,16 @@ impl Nodes<'_, '_> {
             let weighed = self.cast(weighed, element)?;
             kept.push(self.add("MatMul", "weighed", &[&exponentials, &weighed]));
         }
-        self.keep_exponentials(kept)
+        self.keep_values(kept)
     }
 
     /// Sums are of exponentials of what differs from one maximum each: they are made those of the largest one.
     pub(super) fn combine_exponentials(&mut self) -> Result<(), OnnxError> {
-        let parts = (0..self.op.inputs.len()).map(|place| self.kept_exponentials(place));
+        let parts = (0..self.op.inputs.len()).map(|place| self.kept_values(place));
         let parts = parts.collect::<Result<Vec<Vec<String>>, OnnxError>>()?;
         let [first, _, ..] = &parts[..] else {
-            let kept = self.kept_exponentials(0)?;
-            return self.keep_exponentials(kept);
+            let kept = self.kept_values(0)?;
+            return self.keep_values(kept);
         };
         let values = first.len();
         let mosts: Vec<&str> = parts.iter().map(|part| part[0].as_str()).collect();
@@ -60,11 +59,11 @@ impl Nodes<'_, '_> {
             let scaled: Vec<&str> = scaled.iter().map(String::as_str).collect();
             kept.push(self.add("Sum", "sum", &scaled));
         }
-        self.keep_exponentials(kept)
+        self.keep_values(kept)
     }
 
     pub(super) fn soften(&mut self) -> Result<(), OnnxError> {
-        let kept = self.kept_exponentials(1)?;
+        let kept = self.kept_values(1)?;
         let data = self.operand(0)?;
         let element = self.statistics(self.operand(1)?)?;
         let rows = self.cast(data, element)?;
@@ -78,31 +77,11 @@ impl Nodes<'_, '_> {
     }
 
     pub(super) fn weighed(&mut self) -> Result<(), OnnxError> {
-        let kept = self.kept_exponentials(0)?;
+        let kept = self.kept_values(0)?;
         let element = self.statistics(self.operand(0)?)?;
         let [_, sum, weighed] = &kept[..] else {
             return Err(unsupported(self.op, "its operand weighs nothing"));
         };
         self.last_of(element, "Div", "divided", &[weighed, sum])
-    }
-
-    /// States the values that the result holds: a maximum, a sum, and what is weighed.
-    fn keep_exponentials(&mut self, kept: Vec<String>) -> Result<(), OnnxError> {
-        if self.streamed.side_by_side.contains(&self.result) {
-            return Err(unsupported(self.op, "something else reads exponentials"));
-        }
-        if let Some(node) = self.written.last_mut() {
-            node.metadata_props.extend(part_entry(self.op));
-        }
-        self.streamed.exponentials.insert(self.result, kept);
-        Ok(())
-    }
-
-    /// The same of an operand: at least two values.
-    fn kept_exponentials(&self, place: usize) -> Result<Vec<String>, OnnxError> {
-        let operand = self.operand(place)?;
-        let kept = self.streamed.exponentials.get(&operand);
-        kept.cloned()
-            .ok_or_else(|| unsupported(self.op, &format!("operand {place} holds no exponentials")))
     }
 }

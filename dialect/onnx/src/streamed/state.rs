@@ -20,8 +20,8 @@ pub(crate) struct Streamed<'a> {
     pub(super) side_by_side: FxHashSet<TensorId>,
     /// The two values that a tensor holds, for operands of so many axes.
     pub(super) halves: FxHashMap<(TensorId, usize), [String; 2]>,
-    /// The maximum and the sum of exponentials that a tensor holds, and what these weigh.
-    pub(super) exponentials: FxHashMap<TensorId, Vec<String>>,
+    /// The values that a tensor holds: maximum and sum of exponentials, and what these weigh; or the best, and their places.
+    pub(super) kept: FxHashMap<TensorId, Vec<String>>,
     constants: Vec<TensorProto>,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Streamed<'a> {
             taken: FxHashSet::default(),
             side_by_side: FxHashSet::default(),
             halves: FxHashMap::default(),
-            exponentials: FxHashMap::default(),
+            kept: FxHashMap::default(),
             constants: Vec::new(),
         };
         if graph.ops.iter().any(is_streamed) {

@@ -1,6 +1,7 @@
 //! Models in, graphs and models out.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of tests fail like tests")]
 
+mod best;
 mod by_instance;
 mod common;
 mod export;

@@ -53,13 +53,13 @@ const TWO_TILES: &str = r#"graph "g" {
 }
 "#;
 
-fn export(model: &ModelProto, tiled: &str) -> Result<ModelProto, OnnxError> {
+pub(crate) fn export(model: &ModelProto, tiled: &str) -> Result<ModelProto, OnnxError> {
     let tiled = Graph::parse(tiled).unwrap_or_else(|error| panic!("{error}"));
     open(model).unwrap().export_without_readers(&tiled)
 }
 
 /// One line for each node, and one for each constant that the model did not have.
-fn shown(model: &ModelProto, written: &ModelProto) -> String {
+pub(crate) fn shown(model: &ModelProto, written: &ModelProto) -> String {
     let line = |node: &NodeProto| {
         let attributes: Vec<String> = node
             .attribute
@@ -203,7 +203,7 @@ fn axes_are_operands_where_the_operators_say_so() {
 #[test]
 fn models_of_old_operators_are_refused() {
     let error = export(&group_norm(10), TWO_TILES).unwrap_err();
-    insta::assert_snapshot!(error, @"`m.0`: sums that are split need version 11 of ONNX's operators, the model has 10");
+    insta::assert_snapshot!(error, @"`m.0`: what runs in two passes needs version 11 of ONNX's operators, the model has 10");
 }
 
 #[test]

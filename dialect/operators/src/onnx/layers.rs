@@ -26,8 +26,8 @@ const QLINEAR_MATMUL: S = S::QuantizedMatMul(ProductOperands {
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Operator] = &[
     onnx("AffineGrid").cost(F::Elementwise(8)),
-    onnx("ArgMax").split(S::Position).cost(F::Reduce(1)),
-    onnx("ArgMin").split(S::Position).cost(F::Reduce(1)),
+    onnx("ArgMax").split(S::Position { largest: true }).cost(F::Reduce(1)),
+    onnx("ArgMin").split(S::Position { largest: false }).cost(F::Reduce(1)),
     onnx("Attention").cost(F::Attention(A::Separate { past: 4 })).slots(7, 4).workspace(W::Scores).pieces(4),
     onnx("AveragePool").split(S::Window).cost(F::AveragePool).blocked(B::Pool { global: false, averages: true }),
     onnx("BatchNormalization").split(S::ChannelScale).cost(F::Normalization(4)).effects(Effect::StatefulInTraining).updates(Updates::Operands(&[(3, 1), (4, 2)])).slots(0, 3).blocked(B::Normalization),

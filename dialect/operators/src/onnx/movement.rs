@@ -47,7 +47,7 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("Squeeze").split(S::Reshape).cost(F::Move(M::Copy)).shares(Sharing::View).lists(&[1]).slots(2, 0),
     onnx("TensorScatter").cost(F::Scatter).slots(3, 0),
     onnx("Tile").split(S::Tile).cost(F::Move(M::Broadcast)).lists(&[1]),
-    onnx("TopK").split(S::Softmax).cost(F::Sort).on_heap(),
+    onnx("TopK").split(S::Ranked).cost(F::Sort).on_heap(),
     onnx("Transpose").split(S::Transpose).cost(F::Move(M::Transpose)).blocked(B::Transpose),
     onnx("Trilu").cost(F::Move(M::Copy)).slots(2, 0).overwrites(0),
     onnx("Unique").cost(F::Sort).slots(0, 4).workspace(W::PerOperand { operand: 0, bytes: 120 }).on_heap(),

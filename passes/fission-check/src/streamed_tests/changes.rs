@@ -53,7 +53,7 @@ pub(super) const ALL: [Change; 12] = [
 ];
 
 /// Operators that have the same operands.
-const ALIKE: [&[&str]; 7] = [
+const ALIKE: [&[&str]; 10] = [
     &["Sum", "Max", "Min", "CombineMeans"],
     &["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1"],
     &["GlobalAveragePool", "GlobalMaxPool"],
@@ -61,6 +61,9 @@ const ALIKE: [&[&str]; 7] = [
     &["Add", "Mul"],
     &["Softmax", "LogSoftmax"],
     &["Exponentials", "CombineExponentials", "Weighed"],
+    &["ArgMax", "ArgMin"],
+    &["Best", "CombineBest"],
+    &["BestValues", "BestPlaces"],
 ];
 
 /// A graph in which one thing is another.

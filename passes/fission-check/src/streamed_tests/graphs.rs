@@ -4,6 +4,7 @@ use remat_ir::Graph;
 
 use super::super::tests::Random;
 use super::super::values::Rows;
+use super::best::best;
 use super::softmax::{attention, softmax};
 use super::text::{Text, extents, f32s, list, shown, whole};
 
@@ -356,10 +357,11 @@ fn product(random: &mut Random) -> (Graph, Graph) {
 }
 
 pub(super) fn any(random: &mut Random) -> (Graph, Graph) {
-    match random.below(6) {
+    match random.below(7) {
         0 => product(random),
         1 => softmax(random),
         2 => attention(random),
+        3 => best(random),
         _ => normalization(random),
     }
 }

@@ -1,6 +1,7 @@
-//! Sums that are split, normalizations and softmax in two passes against the reference interpreter, in double precision: random ones in random parts compute what
+//! Sums that are split, normalizations, softmax and the best along an axis in two passes against the reference interpreter, in double precision: random ones in random parts compute what
 //! the original computes, and what is changed, in the tiled graph or in the original, is rejected or computes the same still.
 
+mod best;
 mod changes;
 mod graphs;
 mod softmax;
@@ -23,9 +24,13 @@ fn computes(original: &Graph, tiled: &Graph) -> bool {
         let given = |name: &str, dims: &[usize]| {
             let seed = name.bytes().fold(7, |seed: u64, byte| seed * 31 + u64::from(byte));
             let mut random = Random(seed);
-            let is_image = name == "x";
+            let is_image = matches!(name, "x" | "few");
             let (offset, scale) = if is_image { (offset, scale) } else { (0.0, 1.0) };
-            Numbers::from_fn(dims, |_| offset + scale * (random.below(2001) as f64 / 1000.0 - 1.0))
+            // Few numbers, many of which are equal.
+            let steps = if name == "few" { 1.0 } else { 1000.0 };
+            Numbers::from_fn(dims, |_| {
+                offset + scale * (random.below(2 * steps as u64 + 1) as f64 / steps - 1.0)
+            })
         };
         let (before, after) = (evaluate_numbers(original, given), evaluate_numbers(tiled, given));
         original.outputs.iter().all(|&output| {

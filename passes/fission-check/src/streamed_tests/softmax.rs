@@ -27,7 +27,12 @@ pub(super) fn softmax(random: &mut Random) -> (Graph, Graph) {
     let mut kept = dims.clone();
     kept[axis] = 1;
     kept.push(2);
-    put_together(random, &mut text, &f32s(&kept), (&parts, axis), |at| {
+    let combine = Combine {
+        of: "x",
+        ty: &|_| f32s(&kept),
+        call: &|parts| format!("CombineExponentials({parts})"),
+    };
+    put_together(random, &mut text, &combine, (&parts, axis), |at| {
         format!("Exponentials(%x{at}) {{axis = {axis}}}")
     });
     let parts = random.partition(&dims, axis);
@@ -76,7 +81,12 @@ pub(super) fn attention(random: &mut Random) -> (Graph, Graph) {
     }
     let mut kept = result.clone();
     kept[result.len() - 1] += 2;
-    put_together(random, &mut text, &f32s(&kept), (&parts, axis), |at| {
+    let combine = Combine {
+        of: "x",
+        ty: &|_| f32s(&kept),
+        call: &|parts| format!("CombineExponentials({parts})"),
+    };
+    put_together(random, &mut text, &combine, (&parts, axis), |at| {
         format!("Weigh(%x{at}, %v{at}) {{axis = {axis}}}")
     });
     text.tile(
@@ -88,34 +98,48 @@ pub(super) fn attention(random: &mut Random) -> (Graph, Graph) {
     text.parse()
 }
 
-/// Exponentials of parts of `x`, put together as `m`, at once or some of them before.
-fn put_together(
+/// How what is found of parts is put together.
+pub(super) struct Combine<'a> {
+    /// The tensor that parts are of.
+    pub(super) of: &'a str,
+    /// The type of what is found of rows.
+    pub(super) ty: &'a dyn Fn(&[Rows]) -> String,
+    /// The call for operands.
+    pub(super) call: &'a dyn Fn(&str) -> String,
+}
+
+/// What is found of parts, put together as `m`, at once or some of them before.
+pub(super) fn put_together(
     random: &mut Random,
     text: &mut Text,
-    ty: &str,
+    combine: &Combine<'_>,
     (parts, axis): (&[Vec<Rows>], usize),
     call: impl Fn(usize) -> String,
 ) {
     let made = |text: &mut Text, name: &str, rows: &[Rows], call: &str| {
-        let part = format!("over x{}", shown(rows));
-        text.tile(&format!("{name} : {ty}"), &part, &format!("com.remat.streamed::{call}"));
+        let part = format!("over {}{}", combine.of, shown(rows));
+        text.tile(
+            &format!("{name} : {}", (combine.ty)(rows)),
+            &part,
+            &format!("com.remat.streamed::{call}"),
+        );
     };
     let mut named: Vec<(String, Vec<Rows>)> = Vec::new();
     for (at, rows) in parts.iter().enumerate() {
         made(text, &format!("%m{at}"), rows, &call(at));
         named.push((format!("%m{at}"), rows.clone()));
     }
-    let combine = |text: &mut Text, name: &str, parts: &[(String, Vec<Rows>)]| {
+    let join = |text: &mut Text, name: &str, parts: &[(String, Vec<Rows>)]| {
         let names: Vec<&str> = parts.iter().map(|(name, _)| name.as_str()).collect();
         let mut rows = parts[0].1.clone();
         rows[axis].end = parts[parts.len() - 1].1[axis].end;
-        made(text, name, &rows, &format!("CombineExponentials({})", names.join(", ")));
+        made(text, name, &rows, &(combine.call)(&names.join(", ")));
         (name.to_owned(), rows)
     };
     if named.len() > 2 && random.is() {
         let first = random.index(named.len() - 1);
-        let so_far = combine(text, "%so_far", &named[first..first + 2]);
+        let so_far = join(text, "%so_far", &named[first..first + 2]);
         named.splice(first..first + 2, [so_far]);
     }
-    combine(text, "%m", &named);
+    join(text, "%m", &named);
 }

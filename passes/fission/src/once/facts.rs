@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use typed_index_collections::TiVec;
 
+use crate::best::bests;
 use crate::layout::Layout;
 use crate::rules::{Reason, split};
 use crate::softened::softened;
@@ -19,23 +20,26 @@ pub(super) struct Facts<'g> {
     exactness: Exactness,
     pub(super) readers: TiVec<TensorId, SmallVec<[OpId; 4]>>,
     pub(super) outputs: FxHashSet<TensorId>,
-    /// Ops that may run row by row of what they sum up, other than those of which [`along`] knows.
+    /// Ops that may run row by row of what they sum up, or find the best of, other than those of which [`along`] knows.
     pub(super) sums_up: FxHashSet<OpId>,
 }
 
 impl<'g> Facts<'g> {
     pub(super) fn new(graph: &'g Graph, exactness: Exactness) -> Option<Self> {
-        let softened = match exactness {
-            Exactness::Close => softened(graph),
-            Exactness::Exact { .. } | Exactness::WholeSums => Vec::new(),
-        };
+        let mut sums_up = FxHashSet::default();
+        if exactness == Exactness::Close {
+            sums_up.extend(softened(graph).into_iter().flat_map(|softened| softened.ops));
+        }
+        if exactness != Exactness::WholeSums {
+            sums_up.extend(bests(graph).into_iter().map(|best| best.op));
+        }
         Some(Self {
             graph,
             layout: Layout::of(graph, exactness).ok()?,
             exactness,
             readers: graph.users(),
             outputs: graph.outputs.iter().copied().collect(),
-            sums_up: softened.into_iter().flat_map(|softened| softened.ops).collect(),
+            sums_up,
         })
     }
 

@@ -52,7 +52,7 @@ pub fn split(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<C
 fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, Reason> {
     let entry = &graph.ops[op];
     let family = operator(&entry.domain, &entry.op_type).split;
-    if matches!(family, Split::Never | Split::Exponentials) {
+    if matches!(family, Split::Never | Split::SumAlong) {
         return Err(Reason::NoRule);
     }
     let site = Site::new(graph, entry, axis, rows)?;
@@ -62,6 +62,7 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
             | Split::AcrossAxis
             | Split::Softmax
             | Split::LogSoftmax
+            | Split::Ranked
             | Split::LayerNorm
             | Split::RootNorm
             | Split::SkipLayerNorm
@@ -70,7 +71,7 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
         return Err(Reason::Results);
     }
     let cut = match family {
-        Split::Never | Split::Exponentials => Err(Reason::NoRule),
+        Split::Never | Split::SumAlong => Err(Reason::NoRule),
         Split::Elementwise | Split::ElementwiseInVectors => elementwise::broadcast(&site),
         Split::Quantize => elementwise::quantize(&site),
         Split::Conv => window::conv(&site, &window::FLOATS),
@@ -87,13 +88,13 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
         Split::Gemm => product::gemm(&site),
         Split::QuantizedMatMul(operands) => product::quantized(&site, &operands),
         Split::Einsum => einsum::einsum(&site),
-        Split::AcrossAxis | Split::Softmax | Split::LogSoftmax => normalize::softmax(&site),
+        Split::AcrossAxis | Split::Softmax | Split::LogSoftmax | Split::Ranked => normalize::softmax(&site),
         Split::Soften => normalize::soften(&site),
         Split::LayerNorm | Split::RootNorm => normalize::layer_norm(&site),
         Split::SkipLayerNorm => normalize::skip_layer_norm(&site),
         Split::GroupNorm => normalize::group_norm(&site),
         Split::Sum | Split::Maximum => normalize::reduce(&site),
-        Split::Position => normalize::position(&site),
+        Split::Position { .. } => normalize::position(&site),
         Split::Cumulate => normalize::cumulate(&site),
         Split::Concat => movement::concat(&site),
         Split::QLinearConcat => movement::quantized_concat(&site),

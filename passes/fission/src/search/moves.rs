@@ -336,8 +336,8 @@ pub(super) fn along_sums(
     options: &SearchOptions<'_>,
 ) -> Vec<Vec<Span>> {
     let graph = &basis.graph;
-    let mut found = along_exponentials(basis, courses, axes, options);
-    let ends = summing_up(graph, Combine::Moments);
+    let mut found = along_axes(basis, courses, axes, options);
+    let ends = summing_up(graph, &[Combine::Moments]);
     let (Some(&first), Some(last)) = (ends.first(), graph.ops.keys().next_back()) else {
         return found;
     };
@@ -365,24 +365,19 @@ pub(super) fn along_sums(
 }
 
 /// The ops that sum up so what is made before.
-fn summing_up(graph: &Graph, combine: Combine) -> Vec<OpId> {
+fn summing_up(graph: &Graph, combine: &[Combine]) -> Vec<OpId> {
     let sums_up = |&id: &OpId| {
         let op = &graph.ops[id];
         let operand = op.inputs.first().copied().flatten();
         let is_made = operand.is_some_and(|operand| graph.tensors[operand].producer.is_some());
-        operator(&op.domain, &op.op_type).combine == combine && is_made
+        combine.contains(&operator(&op.domain, &op.op_type).combine) && is_made
     };
     graph.ops.keys().filter(sums_up).collect()
 }
 
-/// Sets of fused chains that end with exponentials that are summed up, and begin with the first op that runs in tiles then.
-fn along_exponentials(
-    basis: &Basis,
-    courses: &mut Courses,
-    axes: &[Axis],
-    options: &SearchOptions<'_>,
-) -> Vec<Vec<Span>> {
-    let ends = summing_up(&basis.graph, Combine::Exponentials);
+/// Sets of fused chains that end with exponentials that are summed up, or with the best of rows, and begin with the first op that runs in tiles then.
+fn along_axes(basis: &Basis, courses: &mut Courses, axes: &[Axis], options: &SearchOptions<'_>) -> Vec<Vec<Span>> {
+    let ends = summing_up(&basis.graph, &[Combine::Exponentials, Combine::Best]);
     let Some(&mode) = options.modes.first() else {
         return Vec::new();
     };

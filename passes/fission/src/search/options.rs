@@ -33,6 +33,8 @@ pub struct SearchOptions<'a> {
     pub grids: bool,
     /// Whether all large normalizations run in two passes, where sums may be split.
     pub two_passes: bool,
+    /// Whether anything may run in two passes: whether what does can be written.
+    pub may_stream: bool,
     /// What may happen to rows that two tiles need.
     pub modes: Vec<Mode>,
     /// Bytes that a runtime keeps for each op of its graph: those of ops that tiles add count as memory at every time ([`more_loaded`]).
@@ -64,6 +66,7 @@ impl<'a> SearchOptions<'a> {
             tiles: vec![2, 4, 8, 16],
             grids: false,
             two_passes: false,
+            may_stream: true,
             modes: vec![Mode::LineBuffer, Mode::Recompute],
             op_bytes: 0,
             again: true,

@@ -16,9 +16,9 @@ use super::moves::{LARGE, along_sums, around, finer, in_turns};
 use super::options::{Candidate, SearchOptions, SearchReport};
 use super::path::Paths;
 use crate::course::Span;
-use crate::softened::worthwhile;
 use crate::streamed::streamable;
 use crate::{Exactness, FissionError, Tiling};
+use crate::{best, softened};
 
 /// Ops of levels below this share of the highest are no peaks.
 const PEAK: f64 = 0.93;
@@ -100,20 +100,28 @@ impl Search<'_> {
         }))
     }
 
-    /// The normalizations and softmaxes whose operands are large, where sums may be split.
+    /// The normalizations and softmaxes whose operands are large, where sums may be split, and searches for the best, where bits of ONNX Runtime
+    /// stay.
     fn streamed(&self) -> Vec<String> {
-        if self.options.exactness != Exactness::Close {
+        if self.options.exactness == Exactness::WholeSums || !self.options.may_stream {
             return Vec::new();
         }
+        let is_close = self.options.exactness == Exactness::Close;
         let made = self
             .graph
             .storages
             .iter()
             .filter(|storage| storage.class == StorageClass::Intermediate);
         let largest = made.filter_map(|storage| storage.bytes).max().unwrap_or(0);
-        let mut names = streamable(self.graph, largest / LARGE);
+        let mut names = Vec::new();
+        if is_close {
+            names.extend(streamable(self.graph, largest / LARGE));
+        }
+        if is_close && !self.options.two_passes {
+            names.extend(softened::worthwhile(self.graph, largest / LARGE));
+        }
         if !self.options.two_passes {
-            names.extend(worthwhile(self.graph, largest / LARGE));
+            names.extend(best::worthwhile(self.graph, largest / LARGE));
         }
         names
     }

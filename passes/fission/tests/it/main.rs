@@ -1,6 +1,7 @@
 //! Tests of fission from outside.
 #![cfg(test)]
 
+mod best;
 mod chains;
 mod forms;
 mod net;

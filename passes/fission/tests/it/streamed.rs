@@ -216,6 +216,8 @@ fn given(kind: Kind) -> impl Fn(&str, &[usize]) -> Numbers {
             (state >> 33) as f64 / f64::from(1u32 << 30) - 1.0
         };
         Numbers::from_fn(dims, |_| match kind {
+            // Few numbers, many of which are equal.
+            _ if name == "few" => (next() * 2.0).round(),
             _ if name != "x" => next(),
             Kind::Normal => next(),
             Kind::FarFromZero => 1e4 + next(),

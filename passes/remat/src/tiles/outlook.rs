@@ -3,6 +3,7 @@
 use remat_cost::Device;
 use remat_fission::{Bound, BoundOnce, Candidate, Exactness, SearchOptions, SearchReport, bound, bound_once, search};
 use remat_ir::Graph;
+use remat_onnx::OnnxModel;
 use remat_onnxruntime_sim::body_bytes;
 use remat_solve::SolveControl;
 
@@ -56,7 +57,7 @@ pub fn tiling_outlook(
 ) -> Result<TilingOutlook, Error> {
     let graph = model.whole_graph(options)?;
     let device = device_of(model, options)?;
-    let asked = (fission, model.format());
+    let asked = (fission, model);
     let mut front = searched(&graph, &device, asked, None, control)?.front;
     front.sort_by_key(|candidate| (candidate.time_ppm, candidate.peak, candidate.tiling.close));
     let mut least = u64::MAX;
@@ -81,10 +82,10 @@ pub(super) fn device_of(model: &Model, options: &LoadOptions) -> Result<Device, 
 
 /// As long as no sum is split, kernels that add up each number by itself keep all bits; those of ONNX Runtime do not. What splits sums can be
 /// written as ONNX only.
-fn exactness((fission, format): (&FissionRequest, Format), device: &Device) -> Exactness {
+fn exactness((fission, model): (&FissionRequest, &Model), device: &Device) -> Exactness {
     match fission.exactness {
         exactness if device.cpu_kernels => exactness,
-        Exactness::Close if format == Format::Onnx => Exactness::Close,
+        Exactness::Close if model.format() == Format::Onnx => Exactness::Close,
         _ => Exactness::WholeSums,
     }
 }
@@ -94,13 +95,13 @@ fn exactness((fission, format): (&FissionRequest, Format), device: &Device) -> E
 fn searched(
     graph: &Graph,
     device: &Device,
-    asked: (&FissionRequest, Format),
+    asked: (&FissionRequest, &Model),
     most_overhead: Option<u64>,
     control: &SolveControl<'_>,
 ) -> Result<SearchReport, Error> {
     let find = |exactness, control: &SolveControl<'_>| {
         let most = most_overhead.map(|most| most.div_ceil(1_000));
-        searched_for(graph, device, (asked.0, exactness), most, control)
+        searched_for(graph, device, (asked, exactness), most, control)
     };
     let exactness = exactness(asked, device);
     if exactness != Exactness::Close || asked.0.two_passes {
@@ -121,7 +122,7 @@ fn searched(
 fn searched_for(
     graph: &Graph,
     device: &Device,
-    (fission, exactness): (&FissionRequest, Exactness),
+    ((fission, model), exactness): ((&FissionRequest, &Model), Exactness),
     most_overhead_permille: Option<u64>,
     control: &SolveControl<'_>,
 ) -> Result<SearchReport, Error> {
@@ -136,6 +137,7 @@ fn searched_for(
     }
     asked.grids = fission.grids;
     asked.two_passes = fission.two_passes;
+    asked.may_stream = model.onnx().is_none_or(OnnxModel::may_stream);
     asked.op_bytes = fission.op_bytes;
     asked.most_overhead_permille = most_overhead_permille;
     (asked.evaluations, asked.deadline, asked.cancelled) = (control.step_limit, control.deadline, control.cancel);
@@ -176,13 +178,7 @@ pub(super) fn candidates(
         front: found,
         in_pieces,
         ..
-    } = searched(
-        &model.whole_graph(options)?,
-        &device,
-        (fission, model.format()),
-        most,
-        control,
-    )?;
+    } = searched(&model.whole_graph(options)?, &device, (fission, model), most, control)?;
     let budget = request.budget.bytes(model.baseline_peak().bytes);
     let untiled = found.first().map_or(u64::MAX, |first| first.peak);
     let is_allowed = |candidate: &Candidate| {
