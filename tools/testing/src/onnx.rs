@@ -8,6 +8,8 @@ use onnx_protobuf::{
 
 /// 32-bit floating point, by the format's code of element types.
 pub const FLOAT: i32 = 1;
+/// Half precision.
+pub const FLOAT16: i32 = 10;
 /// Unsigned bytes.
 pub const UINT8: i32 = 2;
 /// Bytes.

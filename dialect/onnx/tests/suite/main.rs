@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of tests fail like tests")]
 
 mod best;
-mod by_instance;
 mod common;
 mod export;
 mod exports;
@@ -13,3 +12,4 @@ mod import;
 mod in_place;
 mod sizes;
 mod streamed;
+mod two_passes;

@@ -237,10 +237,9 @@ const HALVES: &str = r#"graph "g" {
 
 #[test]
 fn halves_are_computed_in_single_precision() {
-    const HALF: i32 = 10;
     let nodes = vec![node("InstanceNormalization", &["x", "scale", "bias"], &["y"]).named("norm")];
-    let mut main = graph(&[("x", tensor_type(HALF, "2 3 5"))], nodes, &["y"]);
-    main.initializer = vec![tensor("scale", HALF, &[3]), tensor("bias", HALF, &[3])];
+    let mut main = graph(&[("x", tensor_type(FLOAT16, "2 3 5"))], nodes, &["y"]);
+    main.initializer = vec![tensor("scale", FLOAT16, &[3]), tensor("bias", FLOAT16, &[3])];
     for vector in &mut main.initializer {
         vector.int32_data = vec![0x3c00; 3];
     }

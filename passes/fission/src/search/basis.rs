@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use remat_ir::{Graph, Op, OpId, Storage, StorageClass, StorageId};
+use remat_operators::{NORMALIZE, STREAMED_DOMAIN};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::repeats::Repeats;
@@ -67,7 +68,13 @@ impl Basis {
         }
     }
 
-    /// The tiling of these fused chains: a normalization of which no op is in one runs as it is, but where all run in `two_passes`.
+    /// Whether a normalization has this name, and no softmax or search for the best.
+    fn is_norm(&self, name: &str) -> bool {
+        let second = self.graph.ops.iter().find(|op| op.name == name);
+        second.is_some_and(|op| op.domain == STREAMED_DOMAIN && op.op_type == NORMALIZE)
+    }
+
+    /// The tiling of these fused chains: what may run in two passes and has no op in one runs as it is, but for normalizations where all run in `two_passes`.
     pub(super) fn tiling(&self, spans: &[Span], two_passes: bool) -> Tiling {
         let name = |op: OpId| self.graph.ops[op].name.clone();
         let fused_chain = |span: &Span| FusedChain {
@@ -90,7 +97,7 @@ impl Basis {
         let named: FxHashSet<&String> = moved.chain(again).collect();
         let is_named = |op: &&Op| named.contains(&op.name);
         let is_used = |norm: &&String| {
-            two_passes
+            (two_passes && self.is_norm(norm))
                 || in_chains()
                     .chain(self.graph.ops.iter().filter(is_named))
                     .any(|op| is_part(op, norm))

@@ -32,10 +32,8 @@ const BEST: usize = 6;
 /// The share of time and estimates, as a divisor, for paths of fused chains.
 const SHARE_OF_PATHS: u32 = 3;
 
-/// The share of time and estimates in which normalizations run in two passes, in tenths.
+/// The share of time and estimates in which what may run in two passes does, in tenths.
 const SHARE_IN_TWO_PASSES: u32 = 7;
-/// The same where all of them have to, always.
-const ONLY_IN_TWO_PASSES: u32 = 10;
 
 /// The share of time and estimates, in tenths, in which fused chains along one axis and another take turns: for finding such sets, and for what follows.
 const SHARE_IN_TURNS: u32 = 1;
@@ -58,23 +56,13 @@ pub(super) fn run(graph: &Graph, options: &SearchOptions<'_>) -> Result<SearchRe
     options.tiles.retain(|&tiles| tiles > 1);
     let mut search = Search::new(graph, &options);
     let mut is_finished = true;
-    if let Some(start) = search.start(Vec::new())? {
-        let streamed = search.streamed();
-        if let Some(start) = (!streamed.is_empty())
-            .then(|| search.start(streamed))
-            .transpose()?
-            .flatten()
-        {
-            let share = if options.two_passes {
-                ONLY_IN_TWO_PASSES
-            } else {
-                SHARE_IN_TWO_PASSES
-            };
-            search.within(share, |search| search.from(start));
+    // What others are held against is evaluated first.
+    let (always, streamed) = (search.norms_in_two_passes(), search.streamed());
+    let in_two_passes = streamed != always;
+    if let Some(start) = search.start(always)? {
+        if in_two_passes && let Some(start) = search.start(streamed)? {
+            search.within(SHARE_IN_TWO_PASSES, |search| search.from(start));
             is_finished = !search.is_over();
-            if options.two_passes {
-                return Ok(search.report(is_finished));
-            }
         }
         search.from(start);
         is_finished &= !search.is_over();
@@ -100,29 +88,34 @@ impl Search<'_> {
         }))
     }
 
+    /// Bytes from which on an operand is large.
+    fn large(&self) -> u64 {
+        let storages = self.graph.storages.iter();
+        let made = storages.filter(|storage| storage.class == StorageClass::Intermediate);
+        made.filter_map(|storage| storage.bytes).max().unwrap_or(0) / LARGE
+    }
+
+    /// The normalizations that have to run in two passes.
+    fn norms_in_two_passes(&self) -> Vec<String> {
+        match self.options.two_passes {
+            true => streamable(self.graph, self.large()),
+            false => Vec::new(),
+        }
+    }
+
     /// The normalizations and softmaxes whose operands are large, where sums may be split, and searches for the best, where bits of ONNX Runtime
     /// stay.
     fn streamed(&self) -> Vec<String> {
         if self.options.exactness == Exactness::WholeSums || !self.options.may_stream {
-            return Vec::new();
+            return self.norms_in_two_passes();
         }
-        let is_close = self.options.exactness == Exactness::Close;
-        let made = self
-            .graph
-            .storages
-            .iter()
-            .filter(|storage| storage.class == StorageClass::Intermediate);
-        let largest = made.filter_map(|storage| storage.bytes).max().unwrap_or(0);
+        let large = self.large();
         let mut names = Vec::new();
-        if is_close {
-            names.extend(streamable(self.graph, largest / LARGE));
+        if self.options.exactness == Exactness::Close {
+            names.extend(streamable(self.graph, large));
+            names.extend(softened::worthwhile(self.graph, large));
         }
-        if is_close && !self.options.two_passes {
-            names.extend(softened::worthwhile(self.graph, largest / LARGE));
-        }
-        if !self.options.two_passes {
-            names.extend(best::worthwhile(self.graph, largest / LARGE));
-        }
+        names.extend(best::worthwhile(self.graph, large));
         names
     }
 

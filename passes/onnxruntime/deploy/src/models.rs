@@ -19,7 +19,7 @@ use crate::layout::LaidOut;
 use crate::layout::Padding;
 use crate::open::{lay_out, open};
 use crate::request::DeployRequest;
-use crate::strategy::{Strategy, is_by_instance, runtime_of};
+use crate::strategy::{Strategy, is_for_two_passes, runtime_of};
 use crate::tiles::Tilings;
 
 /// So many models with tiles are measured after another one at most.
@@ -113,10 +113,10 @@ impl<'c, 'a> Models<'c, 'a> {
         let started = Instant::now();
         let (context, recipe) = (self.context, strategy.recipe());
         // Plans of whole ops keep every bit.
-        let close = recipe.tiles && context.request.permits_norms_by_instance();
+        let close = recipe.tiles && context.request.permits_two_passes();
         let is_same = |opened: &Model| {
             opened.is_fused() == recipe.fuses
-                && runtime_of(opened).is_some_and(is_by_instance) == close
+                && runtime_of(opened).is_some_and(is_for_two_passes) == close
                 && self.bodies.may_be_in(opened)
         };
         let model = match self.opened.take().filter(is_same) {
@@ -277,11 +277,7 @@ impl<'c, 'a> Models<'c, 'a> {
 
     fn opened_in_other_kernels(&mut self, peak: Option<u64>) -> Result<Option<Opened>, DeployError> {
         let started = Instant::now();
-        let model = self.noted(open(
-            self.context,
-            true,
-            self.context.request.permits_norms_by_instance(),
-        )?);
+        let model = self.noted(open(self.context, true, self.context.request.permits_two_passes())?);
         self.tilings = Tilings::other_kernels(self.context, &model)?;
         let found = match self.tilings.pop(peak) {
             Some(next) => {

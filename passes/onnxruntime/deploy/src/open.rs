@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use remat::{Error, LoadOptions, Model, ReadError, SaveError, Setting, contradiction};
 use remat_files::ScratchFolder;
 use remat_onnx::proto::{GraphProto, ModelProto};
-use remat_onnx::{OnnxError, OnnxModel, normalize_by_instance, order_like, rename_values};
+use remat_onnx::{OnnxError, OnnxModel, order_like, rename_values, write_for_two_passes};
 use remat_onnxruntime_lower::{LayoutMapping, OrderHint, canonicalize_names, put_sums_first};
 use remat_onnxruntime_observe::map_to_fused;
 use remat_onnxruntime_predict::BodyWriter;
@@ -25,7 +25,7 @@ use crate::measure::Bench;
 use crate::original::{looked_at, open_model};
 use crate::plain::PlainConvolutions;
 use crate::request::DeployRequest;
-use crate::strategy::{BY_INSTANCE, LAID_OUT, is_by_instance, is_laid_out, runtime_of};
+use crate::strategy::{FOR_TWO_PASSES, LAID_OUT, is_for_two_passes, is_laid_out, runtime_of};
 
 /// Has the runtime make something of a model, and opens that.
 struct Maker<'m> {
@@ -43,15 +43,15 @@ impl Maker<'_> {
     }
 
     /// The model with its nodes fused, in a file with the name of `named`, and the runtime that did it. Where outputs may round otherwise, in the class
-    /// `close`, norms that the runtime would take apart are written in another way before.
+    /// `close`, what the runtime would take apart is written for two passes before.
     fn fused(&self, named: &Path, close: bool) -> Result<(PathBuf, String), DeployError> {
         let mut runtime = format!("ONNX Runtime {}", self.host.version);
         let mut input = self.input.to_owned();
         if close {
-            input = changed(input, self.scratch, "by-instance", normalize_by_instance)?;
+            input = changed(input, self.scratch, "two-passes", write_for_two_passes)?;
         }
         if input != self.input {
-            runtime.push_str(BY_INSTANCE);
+            runtime.push_str(FOR_TWO_PASSES);
         }
         Ok((fuse(&self.runner(), &input, named, self.scratch)?, runtime))
     }
@@ -253,7 +253,7 @@ pub fn open_for_plan(
         load,
         scratch: scratch.path(),
     };
-    let (fused, runtime) = maker.fused(path, is_by_instance(by))?;
+    let (fused, runtime) = maker.fused(path, is_for_two_passes(by))?;
     if !is_laid_out(by) {
         return planned_inside(maker.open(&fused)?.fused_by(runtime));
     }

@@ -16,7 +16,7 @@ use remat_plan::{BudgetSpec, PlanFile};
 
 use crate::check::Outputs;
 use crate::error::DeployError;
-use crate::strategy::{Strategy, is_by_instance, is_laid_out, runtime_of};
+use crate::strategy::{Strategy, is_for_two_passes, is_laid_out, runtime_of};
 
 /// Tiles with the bits of the whole.
 static EXACT: FissionRequest = FissionRequest::EXACT;
@@ -174,10 +174,10 @@ impl DeployRequest<'_> {
         self.plan.is_none() && budget.is_some_and(|budget| budget >= baseline)
     }
 
-    /// Whether normalizations of groups may be written by instance, which round otherwise: in the class `close`, or by the plan.
-    pub(crate) fn permits_norms_by_instance(&self) -> bool {
+    /// Whether what the runtime would take apart may be written for two passes, which round otherwise: in the class `close`, or by the plan.
+    pub(crate) fn permits_two_passes(&self) -> bool {
         match self.plan {
-            Some(plan) => fused_by(plan).is_some_and(is_by_instance),
+            Some(plan) => fused_by(plan).is_some_and(is_for_two_passes),
             None => self.permits_other_bits(),
         }
     }
@@ -217,7 +217,7 @@ fn fused_by(plan: &PlanFile) -> Option<&str> {
 /// What must hold of the outputs of the files of a model.
 pub(crate) fn outputs(model: &Model) -> Outputs {
     let has_split_sums = model.tiling().is_some_and(|tiling| tiling.close);
-    if has_split_sums || runtime_of(model).is_some_and(is_by_instance) {
+    if has_split_sums || runtime_of(model).is_some_and(is_for_two_passes) {
         Outputs::Close {
             half: model.graph().is_some_and(has_half),
         }

@@ -14,12 +14,12 @@ pub(crate) fn is_laid_out(by: &str) -> bool {
     by.ends_with(LAID_OUT)
 }
 
-/// How plans say that normalizations of groups were written by instance before the runtime fused nodes, after its name.
-pub(crate) const BY_INSTANCE: &str = ", norms of groups by instance";
+/// How plans say that what the runtime would take apart was written for two passes before it fused nodes, after its name.
+pub(crate) const FOR_TWO_PASSES: &str = ", written for two passes";
 
-/// Whether plans that name this runtime are for normalizations by instance.
-pub(crate) fn is_by_instance(by: &str) -> bool {
-    by.strip_suffix(LAID_OUT).unwrap_or(by).ends_with(BY_INSTANCE)
+/// Whether plans that name this runtime are for such models.
+pub(crate) fn is_for_two_passes(by: &str) -> bool {
+    by.strip_suffix(LAID_OUT).unwrap_or(by).ends_with(FOR_TWO_PASSES)
 }
 
 /// The runtime that made this model of the input.

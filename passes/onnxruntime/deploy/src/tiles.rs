@@ -12,7 +12,7 @@ use crate::clock::Share;
 use crate::context::Context;
 use crate::error::Rejection;
 use crate::request::DeployRequest;
-use crate::strategy::{is_by_instance, runtime_of};
+use crate::strategy::{is_for_two_passes, runtime_of};
 
 /// So many searches follow each other where tiles are weighed: for fused chains, and for plans with the best of them.
 const SEARCHES: u32 = 3;
@@ -70,7 +70,7 @@ impl Tilings {
                         true => fission.exactness.in_blocks(),
                         false => fission.exactness,
                     },
-                    two_passes: runtime_of(model).is_some_and(is_by_instance),
+                    two_passes: runtime_of(model).is_some_and(is_for_two_passes),
                     // A budget is for buffers alone.
                     op_bytes: if request.is_bounded() { 0 } else { OP_BYTES },
                     ..fission.clone()

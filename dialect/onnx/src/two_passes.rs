@@ -1,10 +1,10 @@
-//! Normalizations of groups of channels, written as normalizations of instances between two reshapes.
+//! What ONNX Runtime has no kernel for on a CPU and takes apart into sums, of which nothing can be made, written so that it can run in two passes.
 //!
-//! ONNX Runtime has no kernel for `GroupNormalization` on a CPU. It takes it apart into sums over the image and shapes that it learns in the run, of
-//! which nothing can be made. A normalization of instances can run in two passes, and has to: the runtime's own kernel for it is further from double
-//! precision than what it takes apart, up to 150 times on images of 96 x 96.
+//! - `GroupNormalization`: as a normalization of instances between two reshapes. It has to run in two passes then: the runtime's own kernel for instances is
+//!   further from double precision than what it takes apart, up to 150 times on images of 96 x 96.
+//! - `Softmax` and `LogSoftmax` in half precision of many columns: in single precision, in which the runtime computes the sums, too.
 //!
-//! Source: ONNX operators, `GroupNormalization` of versions 18 (a scale for each group) and 21 (a scale for each channel).
+//! Source: ONNX operators, `GroupNormalization` of versions 18 (a scale for each group) and 21 (a scale for each channel), `Softmax` of version 13.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,11 +18,12 @@ use crate::{OnnxModel, proto_type};
 /// What normalizations add where they do not say.
 const EPSILON: f32 = 1e-5;
 
-/// Of the largest result a normalization's operand has at least this share, as a divisor: smaller ones stay as they are.
+/// Of the largest result an operand has at least this share, as a divisor: smaller ones stay as they are.
 const LARGE: u64 = 10;
 
-/// Writes the large normalizations of groups in the main `graph` of `model` by instance where their shapes are known; whether there are some.
-pub fn normalize_by_instance(model: &OnnxModel, graph: &mut GraphProto) -> bool {
+/// Writes the large normalizations of groups in the main `graph` of `model`, and its large softmaxes in half precision, so that they can run in two passes, where
+/// their shapes are known; whether there are some.
+pub fn write_for_two_passes(model: &OnnxModel, graph: &mut GraphProto) -> bool {
     let main = model.graph();
     let sized = main.tensors.iter().filter(|tensor| !tensor.ty.has_free_dims());
     let types: HashMap<&str, &ValueType> = sized.map(|tensor| (tensor.name.as_str(), &tensor.ty)).collect();
@@ -36,13 +37,15 @@ pub fn normalize_by_instance(model: &OnnxModel, graph: &mut GraphProto) -> bool 
     };
     let mut is_changed = false;
     for node in std::mem::take(&mut graph.node) {
-        match Norm::of(&node, &types, largest / LARGE) {
-            Some(norm) => {
-                writer.write(&norm);
-                is_changed = true;
-            }
-            None => writer.nodes.push(node),
+        if let Some(norm) = Norm::of(&node, &types, largest / LARGE) {
+            writer.write(&norm);
+        } else if is_half_softmax(&node, &types, largest / LARGE) {
+            writer.write_widened(node);
+        } else {
+            writer.nodes.push(node);
+            continue;
         }
+        is_changed = true;
     }
     graph.node = writer.nodes;
     graph.initializer.extend(writer.constants);
@@ -95,6 +98,22 @@ impl<'n> Norm<'n> {
     }
 }
 
+/// Whether a node is a softmax in half precision along the last axis, of which an operand of at least `least` bytes has more columns than each matrix has rows:
+/// with as many rows, tiles of these take as little.
+fn is_half_softmax(node: &NodeProto, types: &HashMap<&str, &ValueType>, least: u64) -> bool {
+    let is_softmax = domain(&node.domain).is_empty() && matches!(&*node.op_type, "Softmax" | "LogSoftmax");
+    let operand = node.input.first().and_then(|operand| types.get(operand.as_str()));
+    let is_long = |ty: &&ValueType| {
+        let dims = ty.known_shape().unwrap_or_default();
+        let last = i64::try_from(dims.len()).unwrap_or(0) - 1;
+        let is_last = matches!(int(node, "axis"), Some(axis) if axis == -1 || axis == last);
+        is_last && matches!(dims[..], [.., rows, columns] if columns > rows)
+    };
+    let is_half = |ty: &&ValueType| ty.element() == Some(ElementType::Float16);
+    let is_large = |ty: &&ValueType| bytes(ty).is_some_and(|own| own >= least);
+    is_softmax && operand.is_some_and(|ty| is_half(ty) && is_large(ty) && is_long(ty))
+}
+
 fn bytes(ty: &ValueType) -> Option<u64> {
     ty.bytes().ok().flatten()
 }
@@ -145,6 +164,28 @@ impl Writer {
             last.name.clone_from(&norm.node.name);
             last.output = vec![result];
         }
+    }
+
+    /// The same op of single precision, between two casts.
+    fn write_widened(&mut self, mut node: NodeProto) {
+        let (operand, result, name) = (node.input[0].clone(), node.output[0].clone(), node.name.clone());
+        let [wide, made] = ["wide", "made"].map(|suffix| self.claim(&result, suffix));
+        let cast = |from: &str, [name, to]: [&str; 2], element| NodeProto {
+            name: name.to_owned(),
+            op_type: "Cast".to_owned(),
+            input: vec![from.to_owned()],
+            output: vec![to.to_owned()],
+            attribute: to_proto("to", &Attribute::Int(i64::from(proto_type::code(element))))
+                .into_iter()
+                .collect(),
+            ..NodeProto::default()
+        };
+        let before = cast(&operand, [&wide, &wide], ElementType::Float32);
+        let after = cast(&made, [&name, &result], ElementType::Float16);
+        node.name.clone_from(&made);
+        node.input = vec![wide];
+        node.output = vec![made];
+        self.nodes.extend([before, node, after]);
     }
 
     fn node(&mut self, norm: &Norm<'_>, op_type: &str, suffix: &str, operands: &[&str]) -> String {

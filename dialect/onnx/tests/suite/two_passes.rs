@@ -1,7 +1,7 @@
-//! Normalizations of groups, written by instance.
+//! Normalizations of groups and softmaxes in half precision, written for two passes.
 
-use remat_onnx::normalize_by_instance;
 use remat_onnx::proto::{GraphProto, ModelProto};
+use remat_onnx::write_for_two_passes;
 
 use crate::common::*;
 
@@ -39,17 +39,17 @@ fn shown(graph: &GraphProto) -> String {
     graph.node.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn by_instance(model: &ModelProto, dims: &[(&str, u64)]) -> (bool, GraphProto) {
+fn written(model: &ModelProto, dims: &[(&str, u64)]) -> (bool, GraphProto) {
     let opened = open_with(model, dims, &[]).unwrap();
     let mut graph = opened.proto().graph.clone().unwrap();
-    let is_changed = normalize_by_instance(&opened, &mut graph);
+    let is_changed = write_for_two_passes(&opened, &mut graph);
     (is_changed, graph)
 }
 
 #[test]
 fn large_ones_with_a_scale_for_each_channel_get_a_product_and_a_sum() {
     let model = groups(4, 21);
-    let (is_changed, graph) = by_instance(&model, &[]);
+    let (is_changed, graph) = written(&model, &[]);
     assert!(is_changed);
     insta::assert_snapshot!(shown(&graph), @"
     a = Relu(x)
@@ -78,7 +78,7 @@ fn large_ones_with_a_scale_for_each_channel_get_a_product_and_a_sum() {
 
 #[test]
 fn a_scale_for_each_group_is_that_of_the_instance() {
-    let (is_changed, graph) = by_instance(&groups(2, 18), &[]);
+    let (is_changed, graph) = written(&groups(2, 18), &[]);
     assert!(is_changed);
     insta::assert_snapshot!(shown(&graph), @"
     a = Relu(x)
@@ -94,9 +94,45 @@ fn a_scale_for_each_group_is_that_of_the_instance() {
 fn what_has_no_known_size_or_another_scale_stays() {
     let mut model = groups(4, 21);
     model.graph.as_mut().unwrap().input[0] = value("x", Some(tensor_type(FLOAT, "1 4 h 8")));
-    assert!(!by_instance(&model, &[("h", 16)]).0);
+    assert!(!written(&model, &[("h", 16)]).0);
     let mut model = groups(4, 21);
     // A scale for neither each group nor each channel.
     model.graph.as_mut().unwrap().initializer = vec![numbers("scale", &[1]), numbers("bias", &[1])];
-    assert!(!by_instance(&model, &[]).0);
+    assert!(!written(&model, &[]).0);
+}
+
+#[test]
+fn a_large_softmax_in_half_precision_runs_in_single_precision() {
+    let of_type = |element: i32, shape: &str| {
+        let nodes = vec![
+            node("Relu", &["x"], &["a"]),
+            node("Softmax", &["a"], &["b"]).named("soft").int("axis", 1),
+            node("Slice", &["b", "from", "to"], &["c"]),
+            node("LogSoftmax", &["c"], &["y"]),
+        ];
+        let mut main = graph(&[("x", tensor_type(element, shape))], nodes, &["y"]);
+        main.initializer = vec![integers("from", &[0, 0]), integers("to", &[1, 64])];
+        let mut model = model(main);
+        model.opset_import = vec![opset("", 17)];
+        model
+    };
+    let half = of_type(FLOAT16, "16 64");
+    let (is_changed, graph) = written(&half, &[]);
+    assert!(is_changed);
+    insta::assert_snapshot!(shown(&graph), @"
+    a = Relu(x)
+    b_wide = Cast(a)
+    b_made = Softmax(b_wide)
+    b = Cast(b_made)
+    c = Slice(b, from, to)
+    y = LogSoftmax(c)
+    ");
+    let mut written_half = half.clone();
+    written_half.graph = Some(graph).into();
+    let opened = open(&written_half).unwrap();
+    let of = |name: &str| opened.graph().tensors[tensor_named(opened.graph(), name)].ty.clone();
+    let before = open(&half).unwrap();
+    assert_eq!(of("b"), before.graph().tensors[tensor_named(before.graph(), "b")].ty);
+    assert!(!written(&of_type(FLOAT, "16 64"), &[]).0);
+    assert!(!written(&of_type(FLOAT16, "64 64"), &[]).0, "tiles of rows do");
 }
