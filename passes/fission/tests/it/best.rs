@@ -1,13 +1,12 @@
 //! The largest or smallest elements along the axis that is cut: what the whole finds, of equal elements the same ones.
 
 use proptest::prelude::*;
-use remat_cost::Device;
-use remat_fission::{Axis, Exactness, FissionError, Mode, SearchOptions, Tiling, apply, bound, search};
+use remat_fission::{Axis, Exactness, FissionError, Mode, Tiling, apply, bound};
 use remat_fission_check::check_fission;
 use remat_ir::{Attribute, Graph, TensorId};
 use remat_testing::cases;
 
-use crate::net::{Net, fused_chain, int};
+use crate::net::{Net, fused_chain, int, lowest};
 use crate::streamed::computes;
 
 const EXACT: Exactness = Exactness::Exact {
@@ -86,14 +85,7 @@ fn a_search_finds_tiles_in_which_scores_are_never_whole() {
         let a = net.op("a", "MatMul", &[x, rows], &[]);
         found(&mut net, a, op, count, &[("axis", int(-1))]);
         let graph = net.graph();
-        let device = Device::preset(Device::DEFAULT).unwrap();
-        let lowest = |exactness: Exactness| {
-            let mut options = SearchOptions::new(&device);
-            (options.exactness, options.evaluations) = (exactness, Some(300));
-            let found = search(&graph, &options).unwrap().front;
-            found.into_iter().min_by_key(|found| found.peak).unwrap()
-        };
-        let exact = lowest(EXACT);
+        let exact = lowest(&graph, EXACT);
         let last = if count.is_some() { "v" } else { "y" };
         assert_eq!(exact.tiling.streamed, [last]);
         let whole = 16 * 8192 * 4;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use remat_fission::{Axis, Exactness, FissionError, FusedChain, Mode, Tiling, apply};
+use remat_cost::Device;
+use remat_fission::{Axis, Candidate, Exactness, FissionError, FusedChain, Mode, SearchOptions, Tiling, apply, search};
 use remat_ir::{Attribute, ElementType, Graph, GraphBuilder, OpSpec, Placement, ResultSpec, TensorId, ValueType};
 use remat_operators::operator;
 use remat_testing::{Array, evaluate_all, evaluate_op};
@@ -17,6 +18,15 @@ pub(crate) fn fused_chain(first: &str, last: &str, tiles: u32, axis: Axis, mode:
         mode,
         within: None,
     }
+}
+
+/// The tiling of the lowest peak that 300 estimates find.
+pub(crate) fn lowest(graph: &Graph, exactness: Exactness) -> Candidate {
+    let device = Device::preset(Device::DEFAULT).unwrap();
+    let mut options = SearchOptions::new(&device);
+    (options.exactness, options.evaluations) = (exactness, Some(300));
+    let found = search(graph, &options).unwrap().front;
+    found.into_iter().min_by_key(|found| found.peak).unwrap()
 }
 
 /// A network that is evaluated while it is built: shapes of results are those of their values.

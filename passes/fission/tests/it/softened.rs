@@ -1,13 +1,12 @@
 //! A softmax over the axis that is cut, and what it weighs: in double precision what the whole computes.
 
 use proptest::prelude::*;
-use remat_cost::Device;
-use remat_fission::{Axis, Exactness, FissionError, Mode, SearchOptions, Tiling, apply, bound, search};
+use remat_fission::{Axis, Exactness, FissionError, Mode, Tiling, apply, bound};
 use remat_fission_check::check_fission;
 use remat_ir::{Graph, TensorId};
 use remat_testing::cases;
 
-use crate::net::{Net, fused_chain, int};
+use crate::net::{Net, fused_chain, int, lowest};
 use crate::streamed::computes;
 
 /// Queries that read what is made of rows of `x`: `[rows, queries, width]`.
@@ -104,14 +103,7 @@ proptest! {
 fn a_search_finds_tiles_in_which_neither_scores_nor_keys_nor_values_are_whole() {
     let rows = 4096;
     let graph = attention([rows, 16, 8]).graph();
-    let device = Device::preset(Device::DEFAULT).unwrap();
-    let lowest = |exactness: Exactness| {
-        let mut options = SearchOptions::new(&device);
-        (options.exactness, options.evaluations) = (exactness, Some(300));
-        let found = search(&graph, &options).unwrap().front;
-        found.into_iter().min_by_key(|found| found.peak).unwrap()
-    };
-    let (whole, close) = (lowest(Exactness::WholeSums), lowest(Exactness::Close));
+    let (whole, close) = (lowest(&graph, Exactness::WholeSums), lowest(&graph, Exactness::Close));
     assert_eq!(close.tiling.streamed, ["read"]);
     assert!(close.peak * 4 < whole.peak, "{close:?}\n{whole:?}");
     let tiled = apply(&graph, &close.tiling, Exactness::Close).unwrap();
