@@ -24,8 +24,8 @@ use crate::streamed::{stream, streamable};
 
 /// Graphs of more ops get no such bound: each op is held against all before it.
 const MOST_OPS: usize = 5_000;
-/// Ops before whose first run it is asked what is there: those before which it may be most.
-const MOST_ASKED: usize = 200;
+/// Ops before whose first run it is asked what is there, those before which it may be most, times the ops of the graph that are looked through for each.
+const MOST_STEPS: usize = 200_000;
 
 /// What every tiling takes that computes no element twice.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,7 +57,7 @@ pub fn bound_once(graph: &Graph, exactness: Exactness) -> Option<BoundOnce> {
     let mut asked: Vec<(u64, OpId)> = asked.map(|id| (facts.most(id, &consumers), id)).collect();
     asked.sort_unstable_by_key(|&(most, id)| (Reverse(most), id));
     let mut best: Option<(u64, OpId, Vec<TensorId>)> = None;
-    for (most, id) in asked.into_iter().take(MOST_ASKED) {
+    for (most, id) in asked.into_iter().take(MOST_STEPS / graph.ops.len().max(1)) {
         let known = best.as_ref().map_or(0, |(bytes, ..)| *bytes);
         if most <= known {
             break;
