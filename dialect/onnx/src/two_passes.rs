@@ -12,11 +12,14 @@ use onnx_protobuf::{GraphProto, NodeProto, TensorProto};
 use remat_ir::{Attribute, ElementType, ValueType};
 
 use crate::attributes::{attribute, int, to_proto};
-use crate::opsets::domain;
+use crate::opsets::{domain, opsets};
 use crate::{OnnxModel, proto_type};
 
 /// What normalizations add where they do not say.
 const EPSILON: f32 = 1e-5;
+
+/// The version of ONNX's operators from which on a softmax that says nothing is along the last axis.
+const LAST_AXIS: u64 = 13;
 
 /// Of the largest result an operand has at least this share, as a divisor: smaller ones stay as they are.
 const LARGE: u64 = 10;
@@ -29,6 +32,8 @@ pub fn write_for_two_passes(model: &OnnxModel, graph: &mut GraphProto) -> bool {
     let types: HashMap<&str, &ValueType> = sized.map(|tensor| (tensor.name.as_str(), &tensor.ty)).collect();
     let made = main.tensors.iter().filter(|tensor| tensor.producer.is_some());
     let largest = made.filter_map(|tensor| bytes(&tensor.ty)).max().unwrap_or(0);
+    let version = opsets(&model.proto.opset_import).get("").copied().unwrap_or(0);
+    let default_axis = if version < LAST_AXIS { 1 } else { -1 };
     let taken = model.reserved_names();
     let mut writer = Writer {
         taken: taken.into_iter().map(str::to_owned).collect(),
@@ -39,7 +44,7 @@ pub fn write_for_two_passes(model: &OnnxModel, graph: &mut GraphProto) -> bool {
     for node in std::mem::take(&mut graph.node) {
         if let Some(norm) = Norm::of(&node, &types, largest / LARGE) {
             writer.write(&norm);
-        } else if is_half_softmax(&node, &types, largest / LARGE) {
+        } else if is_half_softmax(&node, &types, (default_axis, largest / LARGE)) {
             writer.write_widened(node);
         } else {
             writer.nodes.push(node);
@@ -100,13 +105,14 @@ impl<'n> Norm<'n> {
 
 /// Whether a node is a softmax in half precision along the last axis, of which an operand of at least `least` bytes has more columns than each matrix has rows:
 /// with as many rows, tiles of these take as little.
-fn is_half_softmax(node: &NodeProto, types: &HashMap<&str, &ValueType>, least: u64) -> bool {
+fn is_half_softmax(node: &NodeProto, types: &HashMap<&str, &ValueType>, (default_axis, least): (i64, u64)) -> bool {
     let is_softmax = domain(&node.domain).is_empty() && matches!(&*node.op_type, "Softmax" | "LogSoftmax");
     let operand = node.input.first().and_then(|operand| types.get(operand.as_str()));
     let is_long = |ty: &&ValueType| {
         let dims = ty.known_shape().unwrap_or_default();
         let last = i64::try_from(dims.len()).unwrap_or(0) - 1;
-        let is_last = matches!(int(node, "axis"), Some(axis) if axis == -1 || axis == last);
+        let axis = int(node, "axis").unwrap_or(default_axis);
+        let is_last = axis == -1 || axis == last;
         is_last && matches!(dims[..], [.., rows, columns] if columns > rows)
     };
     let is_half = |ty: &&ValueType| ty.element() == Some(ElementType::Float16);

@@ -502,8 +502,8 @@ pub enum Split {
     Softmax,
     /// The same, of the logarithms of those.
     LogSoftmax,
-    /// Not at all; it sums up along `axis`, and what it weighs of operand 1.
-    SumAlong,
+    /// Not at all; what parts along `axis` give is combined, and rows of operand 1 go with its columns.
+    CombineAlong,
     /// Along `axis`; operand 1 has numbers for the rows across it.
     Soften,
     /// The axes before `axis`; the others are normalized by mean and variance.

@@ -83,18 +83,18 @@ const fn streamed(name: &'static str) -> Operator {
 
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Operator] = &[
-    streamed(BEST).split(S::SumAlong).cost(F::Reduce(1)).combine(Combine::Best),
+    streamed(BEST).split(S::CombineAlong).cost(F::Reduce(1)).combine(Combine::Best),
     streamed(BEST_PLACES).cost(F::Move(Movement::Copy)),
     streamed(BEST_VALUES).cost(F::Move(Movement::Copy)),
     streamed(COMBINE_BEST).cost(F::Variadic),
     streamed(COMBINE_EXPONENTIALS).cost(F::Transcendental(20)).results(&[R::Like(0)]),
     streamed(COMBINE_MEANS).cost(F::Variadic).results(&[R::Like(0)]),
     streamed(COMBINE_MOMENTS).cost(F::Variadic).results(&[R::Like(0)]),
-    streamed(EXPONENTIALS).split(S::SumAlong).cost(F::Softmax(20)).workspace(W::Operand(0)).combine(Combine::Exponentials),
+    streamed(EXPONENTIALS).split(S::CombineAlong).cost(F::Softmax(20)).workspace(W::Operand(0)).combine(Combine::Exponentials),
     streamed(MOMENTS).cost(F::Reduce(4)).workspace(W::Operand(0)).combine(Combine::Moments),
     streamed(NORMALIZE).split(S::ByChannel).cost(F::Elementwise(2)).results(&[R::Like(0)]).overwrites(0),
     streamed(NORMALIZER).cost(F::Elementwise(8)).results(&[R::Like(0)]),
     streamed(SOFTEN).split(S::Soften).cost(F::Transcendental(20)).results(&[R::Like(0)]).overwrites(0),
-    streamed(WEIGH).split(S::SumAlong).cost(F::MatMul).workspace(W::Operand(0)).combine(Combine::Exponentials),
+    streamed(WEIGH).split(S::CombineAlong).cost(F::MatMul).workspace(W::Operand(0)).combine(Combine::Exponentials),
     streamed(WEIGHED).cost(F::Elementwise(1)),
 ];

@@ -11,17 +11,16 @@
 
 use std::ops::Range;
 
-use remat_ir::{Graph, Op, OpId, StorageClass, StorageId, TensorId};
+use remat_ir::{Graph, Op, OpId, StorageId, TensorId};
 use remat_operators::{Split, operator};
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
-use crate::best::bests;
 use crate::exact::keeps_bits;
 use crate::layout::Layout;
 use crate::rules::{Cut, Need, split};
-use crate::softened::softened;
-use crate::streamed::{stream, streamable};
+use crate::sizes::{Sizes, total};
+use crate::streamed::{in_two_passes, others};
 use crate::sums::along;
 use crate::{Axis, Exactness};
 
@@ -41,25 +40,17 @@ pub struct Bound {
 /// and without what belongs to the caller and the session. `None` where no op makes anything of known size.
 #[must_use]
 pub fn bound(graph: &Graph, exactness: Exactness) -> Option<Bound> {
-    let streamed = match exactness {
-        Exactness::Close => stream(graph, &streamable(graph, 0)).ok(),
-        Exactness::Exact { .. } | Exactness::WholeSums => None,
-    };
+    let streamed = in_two_passes(graph, exactness);
     let graph = streamed.as_ref().unwrap_or(graph);
     let layout = Layout::of(graph, exactness).ok()?;
     let sizes = Sizes { graph };
-    let (softened, bests) = match exactness {
-        Exactness::Close => (softened(graph), bests(graph)),
-        Exactness::Exact { .. } => (Vec::new(), bests(graph)),
-        Exactness::WholeSums => (Vec::new(), Vec::new()),
-    };
-    let softened = softened.iter().flat_map(|softened| {
-        let kept = |&op: &OpId| if op == softened.last() { softened.kept(graph) } else { 0 };
-        softened.ops.iter().map(move |op| (*op, kept(op)))
-    });
     // By op that runs in two passes: what it needs.
-    let mut in_two: FxHashMap<OpId, u64> = softened.collect();
-    in_two.extend(bests.iter().map(|best| (best.op, best.kept(graph))));
+    let others = others(graph, exactness);
+    let of_ops = others.iter().flat_map(|other| {
+        let kept = |&op: &OpId| if op == other.last() { other.kept(graph) } else { 0 };
+        other.ops().iter().map(move |op| (*op, kept(op)))
+    });
+    let in_two: FxHashMap<OpId, u64> = of_ops.collect();
     // By op: bytes that are there while, or before, it runs whole.
     let mut whole: TiVec<OpId, u64> = TiVec::with_capacity(graph.ops.len());
     let mut best: Option<(u64, OpId)> = None;
@@ -88,26 +79,7 @@ pub fn bound(graph: &Graph, exactness: Exactness) -> Option<Bound> {
     Some(Bound { bytes, op })
 }
 
-fn total(sizes: impl Iterator<Item = u64>) -> u64 {
-    sizes.fold(0, u64::saturating_add)
-}
-
-struct Sizes<'g> {
-    graph: &'g Graph,
-}
-
 impl Sizes<'_> {
-    fn storage(&self, storage: StorageId) -> u64 {
-        let entry = &self.graph.storages[storage];
-        let is_made = entry.class == StorageClass::Intermediate && self.graph.tensors[entry.root].producer.is_some();
-        entry.bytes.filter(|_| is_made).unwrap_or(0)
-    }
-
-    /// Bytes of what a run makes, of the storage that a tensor lies in.
-    fn bytes(&self, tensor: TensorId) -> u64 {
-        self.storage(self.graph.tensors[tensor].storage)
-    }
-
     /// The least bytes that are there at once until a tensor is there whole: its op ran whole, or it was joined.
     fn held(&self, tensor: TensorId, whole: &TiVec<OpId, u64>) -> u64 {
         let producer = self.graph.tensors[tensor].producer;
@@ -127,15 +99,6 @@ impl Sizes<'_> {
         let results = total(op.results().map(|result| self.bytes(result)));
         let saved = if self.overwrites(op) { results } else { 0 };
         all.saturating_sub(saved)
-    }
-
-    fn overwrites(&self, op: &Op) -> bool {
-        let element = |place: usize| {
-            self.graph.tensors[op.inputs.get(place).copied().flatten()?]
-                .ty
-                .element()
-        };
-        operator(&op.domain, &op.op_type).overwrites_of(element).is_some()
     }
 
     /// The least bytes with which an op sums up row by row: its result, and a row of what it sums up.

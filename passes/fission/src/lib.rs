@@ -42,6 +42,7 @@ mod pieces;
 mod repeat;
 mod rules;
 mod search;
+mod sizes;
 mod softened;
 mod streamed;
 mod sum_up;

@@ -14,12 +14,12 @@ use remat_ir::{
 use remat_operators::{Blocked, Formula, MOMENTS, NORMALIZE, NORMALIZER, STREAMED_DOMAIN, Split, operator};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::FissionError;
 use crate::best::{Best, bests};
 use crate::names::{Names, find};
 use crate::rules::Site;
 use crate::softened::{Softened, softened};
 use crate::transfer::Transfer;
+use crate::{Exactness, FissionError};
 
 /// What normalizations add where they do not say.
 const EPSILON: f32 = 1e-5;
@@ -55,23 +55,49 @@ impl Norm {
 
 /// What else runs in two passes.
 #[derive(Clone)]
-enum Other {
+pub(crate) enum Other {
     Softened(Softened),
     Best(Best),
 }
 
 impl Other {
     /// In order; the last one makes the result.
-    fn ops(&self) -> &[OpId] {
+    pub(crate) fn ops(&self) -> &[OpId] {
         match self {
             Self::Softened(softened) => &softened.ops,
             Self::Best(best) => std::slice::from_ref(&best.op),
         }
     }
 
-    fn last(&self) -> OpId {
+    pub(crate) fn last(&self) -> OpId {
         self.ops().last().copied().unwrap_or(OpId::new(0))
     }
+
+    /// Bytes that are there all the time while tiles run.
+    pub(crate) fn kept(&self, graph: &Graph) -> u64 {
+        match self {
+            Self::Softened(softened) => softened.kept(graph),
+            Self::Best(best) => best.kept(graph),
+        }
+    }
+}
+
+/// What else of a graph may run in two passes: softmaxes where sums may be split, searches for the best where bits of ONNX Runtime stay, too.
+pub(crate) fn others(graph: &Graph, exactness: Exactness) -> Vec<Other> {
+    let mut found = Vec::new();
+    if exactness == Exactness::Close {
+        found.extend(softened(graph).into_iter().map(Other::Softened));
+    }
+    if exactness != Exactness::WholeSums {
+        found.extend(bests(graph).into_iter().map(Other::Best));
+    }
+    found
+}
+
+/// The graph with all normalizations in two passes, where sums may be split.
+pub(crate) fn in_two_passes(graph: &Graph, exactness: Exactness) -> Option<Graph> {
+    let is_close = exactness == Exactness::Close;
+    is_close.then(|| stream(graph, &streamable(graph, 0)).ok()).flatten()
 }
 
 /// The names of the normalizations of a graph that may run in two passes and whose operands have at least so many bytes.
@@ -93,8 +119,7 @@ pub(crate) fn stream(graph: &Graph, names: &[String]) -> Result<Graph, FissionEr
     }
     let mut by_last: BTreeMap<OpId, Norm> = BTreeMap::new();
     let mut others: BTreeMap<OpId, Other> = BTreeMap::new();
-    let found = softened(graph).into_iter().map(Other::Softened);
-    let found: Vec<Other> = found.chain(bests(graph).into_iter().map(Other::Best)).collect();
+    let found = self::others(graph, Exactness::Close);
     for name in names {
         let last = find(graph, name)?;
         if let Some(norm) = known.get(&last) {

@@ -70,7 +70,7 @@ pub(crate) fn along(
             }
             (own, Some(inner))
         }
-        Split::SumAlong => {
+        Split::CombineAlong => {
             let own = axis.of_rank(extents.len())?;
             let stated = op.attributes.get("axis").and_then(Attribute::as_int);
             let inner = operand(1).map(|right| dims(right)?.len().checked_sub(2));

@@ -245,7 +245,6 @@ fn slice(source: &Numbers, starts: &[i64], ends: &[i64], axes: &[i64]) -> Number
     })
 }
 
-/// Of two stacks of matrices, which are broadcast; a vector is one row on the left, one column on the right.
 /// Along one axis.
 fn log_softmax(value: &Numbers, axis: i64) -> Numbers {
     let axis = axis.rem_euclid(value.dims.len() as i64) as usize;
@@ -344,6 +343,7 @@ fn transposed(value: &Numbers) -> Numbers {
     Numbers::from_fn(&swapped(&value.dims), |place| value.at(&swapped(&place)))
 }
 
+/// Of two stacks of matrices, which are broadcast; a vector is one row on the left, one column on the right.
 fn matmul(left: &Numbers, right: &Numbers) -> Numbers {
     let is_vector = [left, right].map(|factor| factor.dims.len() == 1);
     let (mut left, mut right) = (left.clone(), right.clone());

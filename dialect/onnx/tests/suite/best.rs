@@ -3,24 +3,30 @@
 use crate::common::*;
 use crate::streamed::{export, shown};
 
-/// The two largest of five, of two tiles.
-const RANKED: &str = r#"graph "g" {
+const RANKED: &str = "  %v : f32[2, 2] part of v[0:2, 0:2] = compute @v com.remat.streamed::BestValues(%m)
+  %p : i64[2, 2] part of p[0:2, 0:2] = compute @p com.remat.streamed::BestPlaces(%m) {axis = 1, keepdims = 1}
+  output %v
+  output %p
+";
+
+/// The best of rows of five numbers, in two tiles, by a ranking, and what is made of them.
+fn of_two_tiles(count: u64, ranking: &str, made: &str) -> String {
+    format!(
+        r#"graph "g" {{
   input %x : f32[2, 5]
   const %zero : i64[1] values [0]
   const %one : i64[1] values [1]
   const %two : i64[1] values [2]
   const %five : i64[1] values [5]
   %x.0 : f32[2, 2] part of x[0:2, 0:2] = compute @x.0 Slice(%x, %zero, %two, %one)
-  %m.0 : i64[2, 2, 2] part over x[0:2, 0:2] = compute @m.0 com.remat.streamed::Best(%x.0) {axis = 1, count = 2, from = 0, largest = 1, last = 0}
+  %m.0 : i64[2, {count}, 2] part over x[0:2, 0:2] = compute @m.0 com.remat.streamed::Best(%x.0) {{axis = 1, count = {count}, from = 0, {ranking}}}
   %x.1 : f32[2, 3] part of x[0:2, 2:5] = compute @x.1 Slice(%x, %two, %five, %one)
-  %m.1 : i64[2, 2, 2] part over x[0:2, 2:5] = compute @m.1 com.remat.streamed::Best(%x.1) {axis = 1, count = 2, from = 2, largest = 1, last = 0}
-  %m : i64[2, 2, 2] part over x[0:2, 0:5] = compute @m com.remat.streamed::CombineBest(%m.0, %m.1) {axis = 1, count = 2, largest = 1, last = 0}
-  %v : f32[2, 2] part of v[0:2, 0:2] = compute @v com.remat.streamed::BestValues(%m)
-  %p : i64[2, 2] part of p[0:2, 0:2] = compute @p com.remat.streamed::BestPlaces(%m) {axis = 1, keepdims = 1}
-  output %v
-  output %p
+  %m.1 : i64[2, {count}, 2] part over x[0:2, 2:5] = compute @m.1 com.remat.streamed::Best(%x.1) {{axis = 1, count = {count}, from = 2, {ranking}}}
+  %m : i64[2, {count}, 2] part over x[0:2, 0:5] = compute @m com.remat.streamed::CombineBest(%m.0, %m.1) {{axis = 1, count = {count}, {ranking}}}
+{made}}}
+"#
+    )
 }
-"#;
 
 #[test]
 fn the_best_of_tiles_are_ranked_again_in_their_order() {
@@ -29,7 +35,7 @@ fn the_best_of_tiles_are_ranked_again_in_their_order() {
     main.initializer = vec![integers("two", &[2])];
     let mut model = model(main);
     model.opset_import = vec![opset("", 17)];
-    let written = export(&model, RANKED).unwrap();
+    let written = export(&model, &of_two_tiles(2, "largest = 1, last = 0", RANKED)).unwrap();
     insta::assert_snapshot!(shown(&model, &written), @"
     const zero [1]
     const one [1]
@@ -49,30 +55,16 @@ fn the_best_of_tiles_are_ranked_again_in_their_order() {
     ");
 }
 
-/// The last of the smallest elements of five, of two tiles.
-const PLACE: &str = r#"graph "g" {
-  input %x : f32[2, 5]
-  const %zero : i64[1] values [0]
-  const %one : i64[1] values [1]
-  const %two : i64[1] values [2]
-  const %five : i64[1] values [5]
-  %x.0 : f32[2, 2] part of x[0:2, 0:2] = compute @x.0 Slice(%x, %zero, %two, %one)
-  %m.0 : i64[2, 1, 2] part over x[0:2, 0:2] = compute @m.0 com.remat.streamed::Best(%x.0) {axis = 1, count = 1, from = 0, largest = 0, last = 1}
-  %x.1 : f32[2, 3] part of x[0:2, 2:5] = compute @x.1 Slice(%x, %two, %five, %one)
-  %m.1 : i64[2, 1, 2] part over x[0:2, 2:5] = compute @m.1 com.remat.streamed::Best(%x.1) {axis = 1, count = 1, from = 2, largest = 0, last = 1}
-  %m : i64[2, 1, 2] part over x[0:2, 0:5] = compute @m com.remat.streamed::CombineBest(%m.0, %m.1) {axis = 1, count = 1, largest = 0, last = 1}
-  %y : i64[2] part of y[0:2] = compute @y com.remat.streamed::BestPlaces(%m) {axis = 1, keepdims = 0}
-  output %y
-}
-"#;
-
 #[test]
 fn one_is_found_by_its_place() {
     let smallest = node("ArgMin", &["x"], &["y"]).named("smallest");
     let smallest = smallest.int("axis", 1).int("keepdims", 0).int("select_last_index", 1);
     let mut model = model(graph(&[("x", tensor_type(FLOAT, "2 5"))], vec![smallest], &["y"]));
     model.opset_import = vec![opset("", 17)];
-    let written = export(&model, PLACE).unwrap();
+    let made = "  %y : i64[2] part of y[0:2] = compute @y com.remat.streamed::BestPlaces(%m) {axis = 1, keepdims = 0}
+  output %y
+";
+    let written = export(&model, &of_two_tiles(1, "largest = 0, last = 1", made)).unwrap();
     insta::assert_snapshot!(shown(&model, &written), @"
     const zero [1]
     const one [1]
@@ -101,6 +93,6 @@ fn several_of_equal_elements_are_never_found_from_the_last() {
     main.initializer = vec![integers("two", &[2])];
     let mut model = model(main);
     model.opset_import = vec![opset("", 17)];
-    let error = export(&model, &RANKED.replace("last = 0", "last = 1")).unwrap_err();
+    let error = export(&model, &of_two_tiles(2, "largest = 1, last = 1", RANKED)).unwrap_err();
     insta::assert_snapshot!(error, @"`m.0`: several of equal elements are found from the first");
 }

@@ -26,7 +26,7 @@ impl Consumers {
 impl Facts<'_> {
     pub(super) fn consumers_of(&self, tensor: TensorId) -> Consumers {
         let mut found = Consumers::default();
-        if self.bytes(tensor) == 0
+        if self.sizes.bytes(tensor) == 0
             || self.graph.tensors[tensor]
                 .producer
                 .is_none_or(|producer| self.moves(producer))

@@ -22,7 +22,7 @@ impl Facts<'_> {
             let consumers = &consumers[*tensor];
             consumers.is_given || consumers.all().any(|reader| !before.contains(&reader))
         };
-        let held = made.filter(is_held).map(|tensor| self.bytes(tensor));
+        let held = made.filter(is_held).map(|tensor| self.sizes.bytes(tensor));
         held.fold(self.during(id), u64::saturating_add)
     }
 
@@ -56,7 +56,10 @@ impl Facts<'_> {
                 continue;
             }
             let gate = network.add_node(());
-            gates.push((tensor, network.add_edge(nodes[producer], gate, self.bytes(tensor))));
+            gates.push((
+                tensor,
+                network.add_edge(nodes[producer], gate, self.sizes.bytes(tensor)),
+            ));
             for &reader in &consumers.by_share {
                 network.add_edge(gate, nodes[reader], ENDLESS);
             }

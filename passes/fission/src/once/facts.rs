@@ -1,21 +1,22 @@
 //! What is read off a graph once, and what is known of an op by itself.
 
-use remat_ir::{Graph, OpId, StorageClass, TensorId};
+use remat_ir::{Graph, OpId, TensorId};
 use remat_operators::{Split, operator};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use typed_index_collections::TiVec;
 
-use crate::best::bests;
 use crate::layout::Layout;
 use crate::rules::{Reason, split};
-use crate::softened::softened;
+use crate::sizes::{Sizes, total};
+use crate::streamed::others;
 use crate::sums::along;
 use crate::{Axis, Exactness};
 
 /// A graph, and what is read off it once.
 pub(super) struct Facts<'g> {
     pub(super) graph: &'g Graph,
+    pub(super) sizes: Sizes<'g>,
     pub(super) layout: Layout<'g>,
     exactness: Exactness,
     pub(super) readers: TiVec<TensorId, SmallVec<[OpId; 4]>>,
@@ -26,20 +27,15 @@ pub(super) struct Facts<'g> {
 
 impl<'g> Facts<'g> {
     pub(super) fn new(graph: &'g Graph, exactness: Exactness) -> Option<Self> {
-        let mut sums_up = FxHashSet::default();
-        if exactness == Exactness::Close {
-            sums_up.extend(softened(graph).into_iter().flat_map(|softened| softened.ops));
-        }
-        if exactness != Exactness::WholeSums {
-            sums_up.extend(bests(graph).into_iter().map(|best| best.op));
-        }
+        let others = others(graph, exactness).into_iter();
         Some(Self {
             graph,
+            sizes: Sizes { graph },
             layout: Layout::of(graph, exactness).ok()?,
             exactness,
             readers: graph.users(),
             outputs: graph.outputs.iter().copied().collect(),
-            sums_up,
+            sums_up: others.flat_map(|other| other.ops().to_vec()).collect(),
         })
     }
 
@@ -87,13 +83,6 @@ impl<'g> Facts<'g> {
         !(measures || sums_up || self.moves(id) || self.picks(id) || self.layout.is_outside(id))
     }
 
-    pub(super) fn bytes(&self, tensor: TensorId) -> u64 {
-        let storage = &self.graph.storages[self.graph.tensors[tensor].storage];
-        let is_made =
-            storage.class == StorageClass::Intermediate && self.graph.tensors[storage.root].producer.is_some();
-        storage.bytes.filter(|_| is_made).unwrap_or(0)
-    }
-
     pub(super) fn dims(&self, tensor: TensorId) -> Vec<u64> {
         self.graph.tensors[tensor].ty.known_shape().unwrap_or_default()
     }
@@ -107,17 +96,10 @@ impl<'g> Facts<'g> {
     /// Bytes of the results of an op that can only run whole, and does not write over an operand.
     pub(super) fn during(&self, id: OpId) -> u64 {
         let op = &self.graph.ops[id];
-        let element = |place: usize| {
-            self.graph.tensors[op.inputs.get(place).copied().flatten()?]
-                .ty
-                .element()
-        };
-        if operator(&op.domain, &op.op_type).overwrites_of(element).is_some() || self.may_be_cut(id) {
+        if self.sizes.overwrites(op) || self.may_be_cut(id) {
             return 0;
         }
-        op.results()
-            .map(|result| self.bytes(result))
-            .fold(0, u64::saturating_add)
+        total(op.results().map(|result| self.sizes.bytes(result)))
     }
 
     fn may_be_cut(&self, id: OpId) -> bool {

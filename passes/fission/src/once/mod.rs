@@ -20,7 +20,7 @@ use typed_index_collections::TiVec;
 use self::consumers::Consumers;
 use self::facts::Facts;
 use crate::Exactness;
-use crate::streamed::{stream, streamable};
+use crate::streamed::in_two_passes;
 
 /// Graphs of more ops get no such bound: each op is held against all before it.
 const MOST_OPS: usize = 5_000;
@@ -45,10 +45,7 @@ pub fn bound_once(graph: &Graph, exactness: Exactness) -> Option<BoundOnce> {
     if graph.ops.len() > MOST_OPS {
         return None;
     }
-    let streamed = match exactness {
-        Exactness::Close => stream(graph, &streamable(graph, 0)).ok(),
-        Exactness::Exact { .. } | Exactness::WholeSums => None,
-    };
+    let streamed = in_two_passes(graph, exactness);
     let graph = streamed.as_ref().unwrap_or(graph);
     let facts = Facts::new(graph, exactness)?;
     let consumers = graph.tensors.keys().map(|tensor| facts.consumers_of(tensor));
@@ -68,7 +65,7 @@ pub fn bound_once(graph: &Graph, exactness: Exactness) -> Option<BoundOnce> {
         }
     }
     let (bytes, op, held) = best?;
-    let named = |tensor: TensorId| (graph.tensors[tensor].name.clone(), facts.bytes(tensor));
+    let named = |tensor: TensorId| (graph.tensors[tensor].name.clone(), facts.sizes.bytes(tensor));
     let mut held: Vec<(String, u64)> = held.into_iter().map(named).collect();
     held.sort_by_cached_key(|(name, bytes)| (Reverse(*bytes), name.clone()));
     let op = graph.ops[op].name.clone();

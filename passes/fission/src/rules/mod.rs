@@ -52,7 +52,7 @@ pub fn split(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<C
 fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, Reason> {
     let entry = &graph.ops[op];
     let family = operator(&entry.domain, &entry.op_type).split;
-    if matches!(family, Split::Never | Split::SumAlong) {
+    if matches!(family, Split::Never | Split::CombineAlong) {
         return Err(Reason::NoRule);
     }
     let site = Site::new(graph, entry, axis, rows)?;
@@ -71,7 +71,7 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
         return Err(Reason::Results);
     }
     let cut = match family {
-        Split::Never | Split::SumAlong => Err(Reason::NoRule),
+        Split::Never | Split::CombineAlong => Err(Reason::NoRule),
         Split::Elementwise | Split::ElementwiseInVectors => elementwise::broadcast(&site),
         Split::Quantize => elementwise::quantize(&site),
         Split::Conv => window::conv(&site, &window::FLOATS),

@@ -58,6 +58,7 @@ pub fn tiling_outlook(
     let graph = model.whole_graph(options)?;
     let device = device_of(model, options)?;
     let asked = (fission, model);
+    let exactness = exactness(asked, &device);
     let mut front = searched(&graph, &device, asked, None, control)?.front;
     front.sort_by_key(|candidate| (candidate.time_ppm, candidate.peak, candidate.tiling.close));
     let mut least = u64::MAX;
@@ -68,8 +69,8 @@ pub fn tiling_outlook(
     });
     Ok(TilingOutlook {
         front,
-        bound: bound(&graph, exactness(asked, &device)),
-        bound_once: bound_once(&graph, exactness(asked, &device)),
+        bound: bound(&graph, exactness),
+        bound_once: bound_once(&graph, exactness),
     })
 }
 
