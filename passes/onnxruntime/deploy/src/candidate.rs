@@ -70,6 +70,9 @@ pub(crate) struct Candidate {
     pub(crate) round: usize,
     /// Whether its search is given all of the time, because a shorter one found nothing.
     pub(crate) is_long: bool,
+    /// Overhead that its plan may have, in millionths, where that is less than what is allowed of its model: plans of it were measured to take longer than
+    /// estimated.
+    pub(crate) max_overhead: Option<u64>,
     /// The calibration margin: bytes by which a measured peak was above its prediction.
     pub(crate) margin: u64,
     pub(crate) lowering: Lowering,
@@ -83,6 +86,7 @@ impl Candidate {
             plan: None,
             round: 0,
             is_long: false,
+            max_overhead: None,
             margin: 0,
             lowering: Lowering {
                 branch: true,

@@ -120,10 +120,10 @@ impl Check {
         Some(self.arena_off_time_ratio? * before)
     }
 
-    /// Whether the measured time exceeds that of the original model by at most so many millionths, where nothing is set.
-    pub(crate) fn is_within(&self, most_overhead: u64) -> bool {
-        self.time_ratio
-            .is_some_and(|ratio| (ratio - 1.0) * 1e6 <= most_overhead as f64)
+    /// By which share of the time of the original model the measured time exceeds so many millionths more than that, where nothing is set; absent if
+    /// it was not measured.
+    pub(crate) fn beyond_time(&self, most_overhead: u64) -> Option<f64> {
+        Some((self.time_ratio? - 1.0 - most_overhead as f64 / 1e6).max(0.0))
     }
 
     /// How far the measured peak lies above the predicted one, where that is more than the model of the runtime leaves out and more than

@@ -278,10 +278,18 @@ impl<'c, 'a> Deploying<'c, 'a> {
             }
         }
         file.done += 1;
+        let quicker = match what {
+            Further::Times => file.quicker(context)?,
+            _ => None,
+        };
         if let Some(reason) = file.broken(context)? {
-            self.refuse(file, reason);
+            match quicker.filter(|_| matches!(reason, Rejection::TooSlow)) {
+                Some(quicker) => self.queue.push(quicker),
+                None => self.refuse(file, reason),
+            }
             return Ok(true);
         }
+        self.queue.extend(quicker);
         if what == Further::Arena
             && let Some(higher) = file.higher_with_arena(context)?
         {

@@ -25,9 +25,13 @@ enum Bits {
     SameOfMoreNodes,
 }
 
+/// Time of a file over that of the original, by how many nodes it has.
+type Ratio = fn(nodes: usize) -> Option<f64>;
+
 /// Stands for a runtime, and notes how many nodes of each kind the files have that it measures.
 struct Scripted {
     verdict: Verdict,
+    ratio: Ratio,
     original: u64,
     seen: RefCell<Vec<ModelProto>>,
 }
@@ -80,7 +84,11 @@ impl Measures for Scripted {
         Ok((check, differs))
     }
 
-    fn further(&self, _: Further, _: &Path, _: &mut Check) -> Result<Differs, RuntimeError> {
+    fn further(&self, what: Further, written: &Path, check: &mut Check) -> Result<Differs, RuntimeError> {
+        if what == Further::Times {
+            let model = OnnxModel::open(written, &looked_at()).expect("it is a model");
+            check.time_ratio = (self.ratio)(nodes(model.proto()));
+        }
         Ok(None)
     }
 
@@ -102,10 +110,20 @@ fn deployed(
     verdict: Verdict,
     table: &[Relaxation],
 ) -> (Result<Deployment, DeployError>, Vec<ModelProto>) {
+    deployed_in(budget, verdict, (|_| None, None), table)
+}
+
+/// The same where files take that much time, and so many millionths more are allowed.
+fn deployed_in(
+    budget: &str,
+    verdict: Verdict,
+    (ratio, max_overhead): (Ratio, Option<u64>),
+    table: &[Relaxation],
+) -> (Result<Deployment, DeployError>, Vec<ModelProto>) {
     let (path, load) = (path(), LoadOptions::default());
     let solve = SolveRequest {
         budget: budget.parse().expect("it is a budget"),
-        max_overhead: None,
+        max_overhead,
         solver: "search".to_owned(),
     };
     let request = DeployRequest {
@@ -119,6 +137,7 @@ fn deployed(
     );
     let runtime = Scripted {
         verdict,
+        ratio,
         original: ORIGINAL,
         seen: RefCell::default(),
     };
@@ -138,6 +157,13 @@ fn deployed(
     };
     let found = Deploying::new(&context, Models::new(&context, None)).run();
     (found, runtime.seen.into_inner())
+}
+
+/// Nodes of a model, those of a branch among them.
+fn nodes(proto: &ModelProto) -> usize {
+    let attributes = proto.graph.node.iter().flat_map(|node| &node.attribute);
+    let inner = attributes.filter_map(|attribute| attribute.g.as_ref());
+    proto.graph.node.len() + inner.map(|graph| graph.node.len()).max().unwrap_or(0)
 }
 
 fn has(proto: &ModelProto, op_type: &str) -> bool {
@@ -230,4 +256,24 @@ fn of_files_above_the_budget_the_closest_is_told_and_not_written() {
     let missed = found.missed.expect("it is above the budget");
     assert_eq!(missed.reached, (20 << 20) - (seen.len() as u64 - 1));
     assert!(missed.is_measured && !found.is_written);
+}
+
+#[test]
+fn a_plan_that_takes_longer_than_allowed_is_followed_by_one_that_runs_fewer_ops_again() {
+    let verdict = |_: &ModelProto, _| Ok((Bits::Same, 1 << 20));
+    let runs = |ratio: Ratio| {
+        let (found, seen) = deployed_in("auto", verdict, (ratio, Some(300_000)), RELAXATIONS);
+        let found = found.expect("a plan is found").solution;
+        (found.plan.recomputes(), found.overhead.duration, seen.len())
+    };
+    let (recomputes, duration, files) = runs(|_| Some(1.0));
+    assert!(recomputes > 0 && files == 1, "{recomputes} recomputes, {files} files");
+    let (fewer, shorter, files) = runs(|nodes| Some(if nodes > 125 { 1.4 } else { 1.0 }));
+    assert!(
+        files == 2 && shorter < duration && (1..recomputes).contains(&fewer),
+        "{fewer} of {recomputes}"
+    );
+    // Of so little time nothing is left to what runs again.
+    let (none, shortest, files) = runs(|nodes| Some(if nodes > 100 { 9.0 } else { 1.0 }));
+    assert!(files == 2 && shortest < shorter && none == 0, "{none} of {recomputes}");
 }

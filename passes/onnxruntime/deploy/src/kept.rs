@@ -45,8 +45,8 @@ pub(crate) struct Rank {
     over: u64,
     /// Whether it was measured to take more than the original model where the arena is on.
     is_higher_with_arena: bool,
-    /// Whether it was measured to take longer than allowed.
-    is_slow: bool,
+    /// Time that it was measured to take beyond what is allowed, in begun per cent of the original model's.
+    late: u64,
     /// What is asked for: under a budget little time, in nanoseconds of the plan, else a low peak, in bytes.
     first: u64,
     /// The other one.
@@ -92,20 +92,25 @@ impl KnownFile {
         Rank {
             over: budget.map_or(0, |budget| peak.saturating_sub(budget)),
             is_higher_with_arena: higher.is_some(),
-            is_slow: self.is_slow(context),
+            late: self.late(context),
             first,
             second,
         }
     }
 
-    /// Whether it has tiles, whose time is a rough estimate, and its time was measured and is above the limit.
+    /// Whether it has tiles, or ops that run again, and its time was measured and is above the limit.
     pub(crate) fn is_slow(&self, context: &Context<'_, '_>) -> bool {
-        let timed = self
-            .check
-            .as_ref()
-            .filter(|check| check.time_ratio.is_some() && self.opened().is_tiled());
-        let most = context.request.solve.most_overhead();
-        timed.zip(most).is_some_and(|(check, most)| !check.is_within(most))
+        self.late(context) > 0
+    }
+
+    /// By how much, in begun per cent of the time of the original model.
+    fn late(&self, context: &Context<'_, '_>) -> u64 {
+        let may_be = self.opened().is_tiled() || self.planned.solution.plan.recomputes() > 0;
+        let check = self.check.as_ref().filter(|_| may_be);
+        let beyond = check
+            .zip(context.request.solve.most_overhead())
+            .and_then(|(check, most)| check.beyond_time(most));
+        beyond.map_or(0, |beyond| (beyond * 100.0).ceil() as u64)
     }
 
     /// By how much it is above the budget, to the byte.
@@ -164,7 +169,7 @@ impl KnownFile {
         let most = context.request.solve.most_overhead();
         let asked = self.opened().solve.most_overhead();
         let may_be = most.zip(asked).is_some_and(|(most, asked)| asked > most);
-        let is_within = |check: &Check| most.is_some_and(|most| check.is_within(most));
+        let is_within = |check: &Check| most.and_then(|most| check.beyond_time(most)) == Some(0.0);
         may_be && !self.check.as_ref().is_some_and(is_within)
     }
 
@@ -295,6 +300,37 @@ impl KnownFile {
             lowering,
             ..self.candidate.clone()
         })
+    }
+
+    /// The candidate that follows where its time was measured to be above the limit and ops run again: another plan of its model, of so much less estimated
+    /// time as this one's was too little, or with every op once. `None` where memory is limited and not time.
+    ///
+    /// # Errors
+    /// Those of [`Solution::once`].
+    pub(crate) fn quicker(&self, context: &Context<'_, '_>) -> Result<Option<Candidate>, DeployError> {
+        let (request, clock, candidate) = (context.request, context.clock, &self.candidate);
+        let (solution, model) = (&self.planned.solution, &self.opened().model);
+        let measured = self.check.as_ref().and_then(|check| check.time_ratio);
+        let is_other = self.is_slow(context) && solution.plan.recomputes() > 0 && request.plan.is_none();
+        let (Some(most), Some(measured)) = (request.solve.most_overhead(), measured.filter(|_| is_other)) else {
+            return Ok(None);
+        };
+        if request.is_bounded() || candidate.round + 1 >= ROUNDS {
+            return Ok(None);
+        }
+        if !clock.has((context.took() + self.opened().file) * 2) {
+            clock.leave_out(LeftOut::AnotherPlan);
+            return Ok(None);
+        }
+        let once = model.baseline().duration as f64 / model.baseline_duration().max(1) as f64 - 1.0;
+        let fewer = most as f64 / 1e6 * solution.overhead.percent() / 100.0 / (measured - 1.0);
+        let may_run_again = fewer > once.max(0.0);
+        Ok(Some(Candidate {
+            plan: (!may_run_again).then(|| solution.once(model)).transpose()?,
+            round: candidate.round + 1,
+            max_overhead: Some((fewer.max(0.0) * 1e6) as u64),
+            ..candidate.clone()
+        }))
     }
 
     /// The candidate that follows its first run: because the peak is above its prediction, or because there is time for a better plan.

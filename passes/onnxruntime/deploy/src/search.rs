@@ -82,6 +82,7 @@ impl<'t> Search<'t> {
     fn begin(task: &'t Task<'t, 't>, effort: &Effort<'_, '_>) -> Result<Self, DeployError> {
         let model = task.model();
         let mut asked = task.opened().solve.on_device(model)?;
+        asked.max_overhead = task.candidate.max_overhead.or(asked.max_overhead);
         let budget = asked.budget.bytes(model.baseline_peak().bytes);
         let mut besides = 0;
         if let Some(budget) = budget {
