@@ -18,7 +18,7 @@
 //! | `Weighed` | `Div` |
 //! | `Best` | `ArgMax` or `ArgMin` and `GatherElements`, of several `TopK`; `Add` of the first row: two values, elements and places |
 //! | `CombineBest` | `Concat` of both in the order of rows, the same again, and `GatherElements` of places: of equal elements the first stays first |
-//! | `BestValues`, `BestPlaces` | `Identity`; of places without the axis `Reshape` |
+//! | `BestValues`, `BestPlaces` | `Identity`; of places without the axis `Squeeze` |
 //!
 //! Statistics of halves are kept in single precision, and halves multiplied there: the squares of a part would not fit, nor would the factor of a
 //! small variance.

@@ -69,7 +69,7 @@ fn found(graph: &Graph, result: TensorId) -> Option<(TensorId, Ranking, Wanted)>
     let is_understood = (1..=all[ranking.axis]).contains(&ranking.count)
         && dims(graph, result)? == own
         && graph.tensors[of].ty.element().is_some_and(is_ordered)
-        && !graph.tensors[of].ty.has_free_dims();
+        && !graph.tensors[of].ty.is_free(ranking.axis);
     is_understood.then_some((of, ranking, wanted))
 }
 
@@ -142,10 +142,10 @@ impl Checker<'_> {
         let is_whole_but_axis =
             ranking.axis < dims.len() && rows.len() == dims.len() && others.all(|at| rows[at] == (0..dims[at]));
         let ty = &self.original.tensors[of].ty;
-        if !is_whole_but_axis || !ty.element().is_some_and(is_ordered) || ty.has_free_dims() {
+        if !is_whole_but_axis || !ty.element().is_some_and(is_ordered) || ty.is_free(ranking.axis) {
             self.add(Code::F014, id, || {
                 format!(
-                    "`{}` needs rows of one axis of its operand, of fixed sizes, and elements that are compared",
+                    "`{}` needs rows of one axis of its operand, whose size is fixed, and elements that are compared",
                     op.name
                 )
             });

@@ -21,6 +21,7 @@
 mod best;
 mod made;
 mod norms;
+mod open;
 mod pattern;
 mod rules;
 mod site;
@@ -43,7 +44,7 @@ use values::{Held, Values};
 /// some that a rule asks for, the tiles that need them are rejected.
 ///
 /// # Errors
-/// [`Rejection`] with the rules `F001` to `F015` that are broken; steps are positions of ops in the tiled graph.
+/// [`Rejection`] with the rules `F001` to `F016` that are broken; steps are positions of ops in the tiled graph.
 pub fn check_fission(original: &Graph, tiled: &Graph) -> Result<(), Rejection> {
     let mut findings = Findings::default();
     if let Err(errors) = tiled.validate() {

@@ -69,6 +69,8 @@ impl Checker<'_> {
             let name = &self.tiled.tensors[result].name;
             self.add(Code::F002, id, || format!("`{name}` is {ty}, a part of {}", was.ty));
         }
+        self.leaves_open(id, op, result, |axis| was.ty.is_free(axis));
+        self.cuts_nothing_open(id, op, *of, rows.as_deref().unwrap_or_default());
         let stated = (part.of.as_str(), Some(&part.ranges), part.spare);
         if stated == (was.name.as_str(), rows.as_ref(), *spare) && !part.is_sum {
             self.values.set(result, held);

@@ -4,8 +4,8 @@ use remat_ir::{Attribute, ElementType, Op, OpId, Part, TensorId};
 use remat_verify::Code;
 
 use super::Checker;
-use super::pattern::{is_averaged, normalization};
-use super::softmax::kept;
+use super::pattern::{is_averaged, is_fixed_but_images, normalization};
+use super::softmax::{is_kept_open, kept};
 use super::sums::{elements, has_counts, joined};
 use super::values::{Held, Numbers, Rows};
 
@@ -31,11 +31,11 @@ impl Checker<'_> {
         let ty = &self.original.tensors[*of].ty;
         let dims = ty.known_shape().unwrap_or_default();
         let has_channels = rows.len() > 2 && rows[..2].iter().zip(&dims).all(|(rows, &dim)| *rows == (0..dim));
-        let is_understood = ty.element().is_some_and(is_averaged) && !ty.has_free_dims();
+        let is_understood = ty.element().is_some_and(is_averaged) && is_fixed_but_images(ty);
         if !has_channels || !is_understood || !op.attributes.is_empty() {
             self.add(Code::F014, id, || {
                 format!(
-                    "`{}` needs all channels of all images of its operand, in single or half precision and of fixed sizes",
+                    "`{}` needs all channels of all images of its operand, in single or half precision, and images of fixed size",
                     op.name
                 )
             });
@@ -260,6 +260,14 @@ impl Checker<'_> {
                 Some(channels.chain([1, 2]).collect())
             }
         };
+        let was = |tensor: TensorId| &self.original.tensors[tensor].ty;
+        let is_open = |at: usize| match &held {
+            Held::Exponentials { axis, weighed, .. } => is_kept_open(was(of), weighed.map(was), *axis, at),
+            Held::Best { ranking, .. } => at != ranking.axis && was(of).is_free(at),
+            _ => at == 0 && was(of).is_free(0),
+        };
+        self.leaves_open(id, op, result, is_open);
+        self.cuts_nothing_open(id, op, of, &rows);
         let ty = &self.tiled.tensors[result].ty;
         let stated = Part {
             of: self.original.tensors[of].name.clone(),

@@ -1,6 +1,6 @@
 //! What normalization the ops of the original compute together, read from its result back.
 
-use remat_ir::{Attribute, ElementType, Graph, Op, StorageClass, TensorId};
+use remat_ir::{Attribute, Dim, ElementType, Graph, Op, StorageClass, TensorId, ValueType};
 
 use super::site::axis;
 use super::values::Numbers;
@@ -39,14 +39,14 @@ pub(super) fn normalization(graph: &Graph, result: TensorId) -> Option<(Numbers,
     (numbers[0], numbers[1]) = (Some(scale), bias);
     let mut of_elements = [None; 2];
     let (&images, &channels) = (image.first()?, image.get(1)?);
-    let inner = dims(graph, inner)?;
+    let instances = dims(graph, inner)?;
     let int = |name: &str, default: i64| match op.attributes.get(name) {
         Some(value) => value.as_int(),
         None => Some(default),
     };
     let (groups, lengths) = match op.op_type.as_str() {
         "InstanceNormalization" if int("channels_last", 0)? == 0 => {
-            let groups = *inner.get(1)?;
+            let groups = *instances.get(1)?;
             (groups, vec![groups])
         }
         "GroupNormalization" if !is_between_reshapes && int("stash_type", 1)? == 1 => {
@@ -83,14 +83,15 @@ pub(super) fn normalization(graph: &Graph, result: TensorId) -> Option<(Numbers,
     let is_understood = is_plain(op, &op.op_type)
         && image.len() > 2
         && dims(graph, of)? == image
-        && *inner.first()? == images
+        && *instances.first()? == images
         && groups > 0
         && channels.is_multiple_of(groups)
         && op.inputs.len() <= 3
         && (of_elements[0].is_some() || fits(scale) && fits(bias?))
         && is_averaged(ty.element()?)
-        && !ty.has_free_dims()
-        && !graph.tensors[result].ty.has_free_dims();
+        && [of, inner, result]
+            .iter()
+            .all(|&tensor| is_fixed_but_images(&graph.tensors[tensor].ty));
     let numbers = Numbers {
         of,
         channels: [0..images, 0..channels],
@@ -99,6 +100,11 @@ pub(super) fn normalization(graph: &Graph, result: TensorId) -> Option<(Numbers,
         numbers,
     };
     is_understood.then_some((numbers, of_elements))
+}
+
+/// Whether nothing but the number of images is left open: with as many elements in each image, every size of a batch keeps its place.
+pub(super) fn is_fixed_but_images(ty: &ValueType) -> bool {
+    !ty.dims().iter().skip(1).any(Dim::is_free)
 }
 
 /// Whether statistics in single precision are no less precise than elements of this type.

@@ -32,6 +32,8 @@ pub(super) struct Elements<'a> {
     pub(super) plain: Vec<i64>,
     /// Whether others mean the same.
     pub(super) test: Test<'a>,
+    /// Places of sizes that are left open, and from which number on an element would state one.
+    pub(super) open: Vec<(usize, i64)>,
 }
 
 pub(super) type Test<'a> = Box<dyn Fn(&[i64]) -> bool + 'a>;
@@ -42,6 +44,7 @@ impl Need<'_> {
         Self::Elements(Elements {
             plain: elements,
             test: Box::new(|_| false),
+            open: Vec::new(),
         })
     }
 }
@@ -50,6 +53,12 @@ impl Elements<'_> {
     /// Whether these mean what the plain ones mean.
     pub(super) fn fit(&self, elements: &[i64]) -> bool {
         elements.len() == self.plain.len() && (elements == self.plain || (self.test)(elements))
+    }
+
+    /// The first place at which elements state a size that is left open.
+    pub(super) fn states_open(&self, elements: &[i64]) -> Option<usize> {
+        let states = |&&(place, least): &&(usize, i64)| elements.get(place).is_some_and(|&element| element >= least);
+        self.open.iter().find(states).map(|&(place, _)| place)
     }
 }
 
@@ -117,6 +126,14 @@ impl<'a> Site<'a> {
 
     pub(super) fn rank(&self) -> usize {
         self.out.len()
+    }
+
+    /// Axes of the result that are left open, each with the number from which on an element of a shape states its size.
+    pub(super) fn open(&self, least: i64) -> Vec<(usize, i64)> {
+        let result = self.op.results().next();
+        let dims = result.map_or(&[][..], |result| self.graph.tensors[result].ty.dims());
+        let open = dims.iter().enumerate().filter(|(_, dim)| dim.is_free());
+        open.map(|(axis, _)| (axis, least)).collect()
     }
 
     /// Whether the box has all rows of an axis.

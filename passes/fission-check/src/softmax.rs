@@ -1,6 +1,6 @@
 //! A softmax in two passes, and what it weighs in one: maxima and sums of exponentials along an axis, and what is divided by these.
 
-use remat_ir::{Attribute, Graph, Op, OpId, Part, TensorId};
+use remat_ir::{Attribute, Dim, Graph, Op, OpId, Part, TensorId, ValueType};
 use remat_verify::Code;
 
 use super::Checker;
@@ -68,6 +68,31 @@ pub(super) fn kept(of: &[u64], weighed: Option<&[u64]>, axis: usize) -> Option<V
     stack.chain([Some(stacks.1[0]), Some(columns)]).collect()
 }
 
+/// Whether an axis of what is kept is left open.
+pub(super) fn is_kept_open(of: &ValueType, weighed: Option<&ValueType>, axis: usize, at: usize) -> bool {
+    let Some(weighed) = weighed else {
+        return at != axis && of.is_free(at);
+    };
+    // Rows are those of the softmax, stacks of either; the columns are no axis of the softmax.
+    let rank = of.dims().len().max(weighed.dims().len());
+    let is_open = |ty: &ValueType| {
+        (at + ty.dims().len())
+            .checked_sub(rank)
+            .is_some_and(|own| ty.is_free(own))
+    };
+    at + 1 < rank && is_open(of) || at + 2 < rank && is_open(weighed)
+}
+
+/// Whether stacks of matrices have the same sizes, or one for all, at every size of what is left open.
+fn are_stacked(of: &ValueType, weighed: &ValueType) -> bool {
+    let stacks = of.dims().iter().rev().zip(weighed.dims().iter().rev()).skip(2);
+    let mut open = stacks.filter(|(left, right)| left.is_free() || right.is_free());
+    open.all(|(left, right)| match left {
+        Dim::Free { name: Some(_), .. } if left == right => true,
+        _ => [left, right].contains(&&Dim::Known(1)),
+    })
+}
+
 impl Checker<'_> {
     /// Maxima and sums of exponentials along an axis, and what they weigh where there are matrices, too.
     pub(super) fn exponentials(&mut self, id: OpId, op: &Op, result: TensorId, part: &Part) {
@@ -112,10 +137,8 @@ impl Checker<'_> {
             });
             return;
         };
-        let is_float = |tensor: TensorId| {
-            let ty = &self.original.tensors[tensor].ty;
-            ty.element().is_some_and(is_averaged) && !ty.has_free_dims()
-        };
+        let type_of = |tensor: TensorId| &self.original.tensors[tensor].ty;
+        let is_float = |tensor: TensorId| type_of(tensor).element().is_some_and(is_averaged);
         let is_whole_but = |tensor: TensorId, rows: &[Rows], axis: usize| {
             let dims = dims(self.original, tensor).unwrap_or_default();
             let mut others = (0..dims.len()).filter(|&at| at != axis);
@@ -124,12 +147,14 @@ impl Checker<'_> {
         let weighs = weighed.as_ref().is_none_or(|(weighed, own)| {
             let inner = own.len().checked_sub(2);
             let is_inner = |inner: usize| is_whole_but(*weighed, own, inner) && Some(&own[inner]) == rows.get(axis);
-            axis > 0 && axis + 1 == rows.len() && is_float(*weighed) && inner.is_some_and(is_inner)
+            let ty = type_of(*weighed);
+            let is_fixed = !ty.dims().iter().rev().take(2).any(Dim::is_free) && are_stacked(type_of(of), ty);
+            axis > 0 && axis + 1 == rows.len() && is_float(*weighed) && is_fixed && inner.is_some_and(is_inner)
         });
-        if !is_float(of) || !is_whole_but(of, &rows, axis) || !weighs {
+        if !is_float(of) || type_of(of).is_free(axis) || !is_whole_but(of, &rows, axis) || !weighs {
             self.add(Code::F014, id, || {
                 format!(
-                    "`{}` needs rows of one axis of its operand, the same of what it weighs, in single or half precision and of fixed sizes",
+                    "`{}` needs rows of one axis of its operand, the same of what it weighs, in single or half precision, and an axis of fixed size",
                     op.name
                 )
             });

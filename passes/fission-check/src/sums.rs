@@ -69,16 +69,17 @@ impl Checker<'_> {
         let dims = ty.known_shape().ok_or_else(unknown)?;
         let combined_by = ty.element().and_then(|element| combined_by(op, element));
         let combined_by = combined_by.ok_or("sums of its kind are not put together")?;
-        if op.reads().any(|read| self.original.tensors[read].ty.has_free_dims()) {
-            return Err("a size is not fixed".to_owned());
-        }
         let rank = dims.len();
+        let open = || "a size that it sums over is left open".to_owned();
         let mut axes = match op.op_type.as_str() {
             "MatMul" | "FusedMatMul" => {
                 let right = type_of(1).and_then(ValueType::known_shape).ok_or_else(unknown)?;
                 let [own, inner] = inner_axes(op, [rank, right.len()])?;
                 if dims.get(own).is_none() || right.get(inner) != dims.get(own) {
                     return Err(unknown());
+                }
+                if type_of(1).is_some_and(|ty| ty.is_free(inner)) {
+                    return Err(open());
                 }
                 vec![own]
             }
@@ -88,6 +89,9 @@ impl Checker<'_> {
             },
             _ => self.reduced(op, rank)?,
         };
+        if axes.iter().any(|&axis| ty.is_free(axis)) {
+            return Err(open());
+        }
         axes.sort_unstable();
         axes.dedup();
         Ok(Summing {

@@ -258,7 +258,10 @@ impl Checker<'_> {
                     .known_shape()
                     .is_some_and(|dims| dims == [right.plain.len() as u64]);
                 if has_type && has_dims && elements.is_some_and(|elements| right.fit(elements)) {
-                    return None;
+                    let place = right.states_open(elements?)?;
+                    let name = &tensor.name;
+                    let message = format!("element {place} of operand `{name}` states a size that is left open,");
+                    return Some((Code::F016, message));
                 }
                 let elements = elements.map_or_else(|| "not known".to_owned(), |elements| format!("{elements:?}"));
                 let message = format!(

@@ -3,7 +3,7 @@
 //! The first pass keeps of what lies along the axis as many elements as are asked for, with their places, which tiles find for their rows and put
 //! together; the second one gives the elements, or the places. Elements are compared and copied only, so every bit stays.
 
-use remat_ir::{Attribute, ElementType, Graph, OpId, OpSpec, Part, Placement, ResultSpec, TensorId, ValueType};
+use remat_ir::{Attribute, Dim, ElementType, Graph, OpId, OpSpec, Part, Placement, ResultSpec, TensorId, ValueType};
 use remat_operators::{BEST, BEST_PLACES, BEST_VALUES, STREAMED_DOMAIN, Split, operator};
 
 use crate::FissionError;
@@ -98,7 +98,7 @@ fn best(graph: &Graph, id: OpId) -> Option<Best> {
     };
     let is_ordered = ty.element().is_some_and(is_ordered);
     let is_there = (1..=found.dims[found.axis]).contains(&found.count);
-    Some(found).filter(|_| is_ordered && is_there && !ty.has_free_dims())
+    Some(found).filter(|found| is_ordered && is_there && !ty.is_free(found.axis))
 }
 
 /// Whether the kernels of ONNX Runtime find the best of elements of this type, one and several of them.
@@ -132,9 +132,9 @@ impl Best {
         let flag = |value: bool| Attribute::Int(i64::from(value));
         let axis = ("axis", integer(self.axis as u64));
 
-        let mut kept = self.dims.clone();
-        kept[self.axis] = self.count;
-        kept.push(2);
+        let mut kept = graph.tensors[self.operand].ty.dims().to_vec();
+        kept[self.axis] = Dim::Known(self.count);
+        kept.push(Dim::Known(2));
         let name = names.op(format!("{own}_best"));
         let operand = transfer.whole[self.operand].ok_or_else(missing)?;
         let part = Part {
@@ -148,7 +148,10 @@ impl Best {
             ("last", flag(self.is_last)),
             ("from", integer(0)),
         ];
-        let ty = ValueType::tensor(ElementType::Int64, &kept);
+        let ty = ValueType::Tensor {
+            element: ElementType::Int64,
+            shape: Some(kept),
+        };
         let result = (names.tensor(&name), ty);
         let kept = transfer.add(self.op, spec(name, BEST, operand, told, part, result))?;
         let kept = kept.into_iter().flatten().next().ok_or_else(missing)?;

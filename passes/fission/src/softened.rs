@@ -4,7 +4,7 @@
 //! rows and put together; the second one divides exponentials by that sum. Where a softmax only weighs the rows of a second tensor, as in attention,
 //! one pass does: the product of the exponentials and that tensor is a sum over rows, too, and is divided in the end.
 
-use remat_ir::{Attribute, ElementType, Graph, OpId, OpSpec, Part, Placement, ResultSpec, TensorId, ValueType};
+use remat_ir::{Attribute, Dim, ElementType, Graph, OpId, OpSpec, Part, Placement, ResultSpec, TensorId, ValueType};
 use remat_operators::{Combine, EXPONENTIALS, SOFTEN, STREAMED_DOMAIN, Split, WEIGH, WEIGHED, operator};
 
 use crate::FissionError;
@@ -71,7 +71,7 @@ fn softmax(graph: &Graph, id: OpId) -> Option<Softened> {
     let is_understood = matches!(split, Split::Softmax | Split::LogSoftmax)
         && axes.len() == 1
         && matches!(ty.element(), Some(ElementType::Float32 | ElementType::Float16))
-        && !ty.has_free_dims();
+        && !ty.is_free(axes.start);
     Some(Softened {
         ops: vec![id],
         operand,
@@ -90,15 +90,27 @@ fn product(graph: &Graph, softened: &Softened, id: OpId) -> Option<(OpId, Tensor
     let (&[Some(left), Some(right)], &[Some(result)]) = (&op.inputs[..], &op.outputs[..]) else {
         return None;
     };
-    let types = [right, result].map(|tensor| &graph.tensors[tensor].ty);
-    let are_matrices = types
+    let [left_type, right_type, result_type] = [left, right, result].map(|tensor| &graph.tensors[tensor].ty);
+    let are_known = [right_type, result_type]
         .iter()
-        .all(|ty| !ty.has_free_dims() && ty.known_shape().is_some_and(|dims| dims.len() > 1));
+        .all(|ty| ty.known_shape().is_some_and(|dims| dims.len() > 1));
+    let are_matrices = are_known
+        && !right_type.dims().iter().rev().take(2).any(Dim::is_free)
+        && are_stacked(left_type.dims(), right_type.dims());
     let row = operator(&op.domain, &op.op_type);
     let is_product = row.split == Split::MatMul && row.combine == Combine::Sum && op.attributes.is_empty();
     let weighs = (left, right) == (softened.result, right) && left != right && !softened.is_logarithm;
     let is_last = softened.axis > 0 && softened.axis + 1 == softened.dims.len();
     (is_product && are_matrices && weighs && is_last).then_some((id, right, result))
+}
+
+/// Whether stacks of matrices are the same ones, or one matrix for all, at every size of what is left open.
+fn are_stacked(left: &[Dim], right: &[Dim]) -> bool {
+    let mut stacks = left.iter().rev().zip(right.iter().rev()).skip(2);
+    stacks.all(|pair| match pair {
+        (Dim::Known(_), Dim::Known(_)) | (Dim::Known(1), _) | (_, Dim::Known(1)) => true,
+        (left, right) => left == right && !matches!(left, Dim::Free { name: None, .. }),
+    })
 }
 
 impl Softened {
@@ -132,11 +144,11 @@ impl Softened {
         let result_dims = result.ty.known_shape().ok_or_else(missing)?;
         let axis = Attribute::Int(i64::try_from(self.axis).unwrap_or(i64::MAX));
 
-        let mut kept = self.dims.clone();
-        kept[self.axis] = 1;
-        kept.push(2);
-        if let (Some(_), [stacks @ .., columns]) = (self.weighed, &result_dims[..]) {
-            kept = [stacks, &[columns.saturating_add(2)]].concat();
+        let mut kept = graph.tensors[self.operand].ty.dims().to_vec();
+        kept[self.axis] = Dim::Known(1);
+        kept.push(Dim::Known(2));
+        if let (Some(_), [stacks @ .., _], Some(columns)) = (self.weighed, result.ty.dims(), result_dims.last()) {
+            kept = [stacks, &[Dim::Known(columns.saturating_add(2))]].concat();
         }
         let name = names.op(format!("{own}_exponentials"));
         let mut spec = OpSpec::new(name.clone(), if weighed.is_some() { WEIGH } else { EXPONENTIALS });
@@ -150,7 +162,10 @@ impl Softened {
         })];
         spec.results = vec![Some(ResultSpec {
             name: names.tensor(name),
-            ty: ValueType::tensor(ElementType::Float32, &kept),
+            ty: ValueType::Tensor {
+                element: ElementType::Float32,
+                shape: Some(kept),
+            },
             placement: Placement::New,
         })];
         let kept = transfer.add(self.last(), spec)?.into_iter().flatten().next();

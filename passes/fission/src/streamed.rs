@@ -9,7 +9,8 @@
 use std::collections::BTreeMap;
 
 use remat_ir::{
-    Attribute, ElementType, Graph, Op, OpId, OpSpec, Part, Placement, ResultSpec, StorageClass, TensorId, ValueType,
+    Attribute, Dim, ElementType, Graph, Op, OpId, OpSpec, Part, Placement, ResultSpec, StorageClass, TensorId,
+    ValueType,
 };
 use remat_operators::{Blocked, Formula, MOMENTS, NORMALIZE, NORMALIZER, STREAMED_DOMAIN, Split, operator};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -240,6 +241,8 @@ impl Writer<'_> {
         attributes: Vec<(&str, Attribute)>,
     ) -> Result<TensorId, FissionError> {
         let name = self.names.op(name);
+        let image = self.graph.tensors[norm.operand].ty.dims();
+        let of_channels = image.iter().take(2).cloned().chain([1, 2].map(Dim::Known));
         let mut spec = OpSpec::new(name.clone(), op_type);
         spec.domain = STREAMED_DOMAIN.to_owned();
         spec.inputs = inputs;
@@ -247,7 +250,10 @@ impl Writer<'_> {
             .extend(attributes.into_iter().map(|(name, value)| (name.to_owned(), value)));
         spec.results = vec![Some(ResultSpec {
             name: self.names.tensor(name),
-            ty: ValueType::tensor(ElementType::Float32, &[norm.dims[0], norm.dims[1], 1, 2]),
+            ty: ValueType::Tensor {
+                element: ElementType::Float32,
+                shape: Some(of_channels.collect()),
+            },
             placement: Placement::New,
         })];
         let operand = &self.graph.tensors[norm.operand].name;
@@ -330,7 +336,7 @@ impl Matcher<'_> {
         let ty = &self.graph.tensors[norm.operand].ty;
         let has_numbers = by_element || bias.is_some_and(|bias| [scale, bias].iter().all(fits));
         let is_float = matches!(ty.element(), Some(ElementType::Float32 | ElementType::Float16));
-        if !is_split || !has_numbers || !is_float || ty.has_free_dims() {
+        if !is_split || !has_numbers || !is_float || !is_fixed_but_images(ty) {
             return None;
         }
         if !by_element {
@@ -353,7 +359,12 @@ impl Matcher<'_> {
             let after = self.lone_reader(norm.result).filter(|&after| reshape(after))?;
             let result = self.graph.ops[after].results().next()?;
             let dims = self.dims(operand)?;
-            let is_around = self.lone_reader(norm.operand) == norm.ops.first().copied()
+            // With as many elements in each image, every size of a batch keeps its place.
+            let are_fixed = [operand, norm.operand, result]
+                .iter()
+                .all(|&tensor| is_fixed_but_images(&self.graph.tensors[tensor].ty));
+            let is_around = are_fixed
+                && self.lone_reader(norm.operand) == norm.ops.first().copied()
                 && self.dims(result).as_ref() == Some(&dims)
                 && dims.len() > 2
                 && dims[0] == norm.dims[0]
@@ -425,6 +436,11 @@ impl Matcher<'_> {
             _ => None,
         }
     }
+}
+
+/// Whether nothing but the number of images is left open.
+fn is_fixed_but_images(ty: &ValueType) -> bool {
+    !ty.dims().iter().skip(1).any(Dim::is_free)
 }
 
 /// Whether an op, or what it is a clone of, is part of this normalization, softmax or search for the best in two passes.

@@ -50,6 +50,8 @@ pub(crate) fn along(
     let dims = |tensor: TensorId| graph.tensors[tensor].ty.known_shape();
     let data = operand(0)?;
     let extents = dims(data)?;
+    // Nothing that is summed over is left open: tiles are weighed by their elements.
+    let mut is_fixed = true;
     let (own, other) = match row.split {
         Split::MatMul => {
             let right = operand(1)?;
@@ -84,11 +86,18 @@ pub(crate) fn along(
             let site = Site::of_all(graph, op)?;
             // A vector has one axis only.
             let own = axis.of_rank(extents.len()).or((extents.len() == 1).then_some(0))?;
-            (reduced_axes(&site).ok()?.contains(&own).then_some(own)?, None)
+            let reduced = reduced_axes(&site).ok()?;
+            is_fixed &= !reduced.iter().any(|&axis| graph.tensors[data].ty.is_free(axis));
+            (reduced.contains(&own).then_some(own)?, None)
         }
-        _ => (axis.of_rank(extents.len()).filter(|&own| own > 1)?, None),
+        _ => {
+            is_fixed &= !(2..extents.len()).any(|axis| graph.tensors[data].ty.is_free(axis));
+            (axis.of_rank(extents.len()).filter(|&own| own > 1)?, None)
+        }
     };
-    let is_fixed = op.reads().all(|tensor| !graph.tensors[tensor].ty.has_free_dims());
+    let is_free =
+        |place: usize, axis: usize| operand(place).is_some_and(|tensor| graph.tensors[tensor].ty.is_free(axis));
+    is_fixed &= !is_free(0, own) && !other.is_some_and(|other| is_free(1, other));
     let is_float = matches!(
         graph.tensors[data].ty.element(),
         Some(ElementType::Float16 | ElementType::Bfloat16 | ElementType::Float32)

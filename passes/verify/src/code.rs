@@ -138,6 +138,8 @@ codes! {
     F014 "sums do not make up the whole",
     /// What a normalization multiplies by and adds is not what follows from the statistics of its operand.
     F015 "normalized by other numbers",
+    /// A tile cuts a dimension whose size is left open, or a type or shape states its size.
+    F016 "an open size is fixed",
 }
 
 impl Code {

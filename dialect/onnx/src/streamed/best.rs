@@ -2,7 +2,7 @@
 
 use remat_ir::Attribute;
 
-use super::nodes::Nodes;
+use super::nodes::{AXES_OF_SUM, Nodes};
 use super::state::unsupported;
 use crate::OnnxError;
 
@@ -71,9 +71,15 @@ impl Nodes<'_, '_> {
             self.last("Identity", &[places]);
             return Ok(());
         }
-        let shape = self.dims(self.result)?;
-        let shape = self.integers("shape", &shape);
-        self.last("Reshape", &[places, &shape]);
+        // Other axes keep their sizes, which may be open.
+        let axis = self.int("axis")?;
+        if self.version >= AXES_OF_SUM {
+            let axes = self.integers("axes", &[axis]);
+            self.last("Squeeze", &[places, &axes]);
+        } else {
+            self.last("Squeeze", &[places]);
+            self.set("axes", &Attribute::Ints(vec![axis]));
+        }
         Ok(())
     }
 

@@ -9,8 +9,8 @@ use super::state::{Streamed, unsupported};
 use crate::tiles::{Tiles, part_entry};
 use crate::{OnnxError, attributes, proto_type};
 
-/// From this version on `ReduceSum` has its axes as an operand.
-const AXES_OF_SUM: u64 = 13;
+/// From this version on `ReduceSum` and `Squeeze` have their axes as an operand.
+pub(super) const AXES_OF_SUM: u64 = 13;
 /// From this version on all reductions have.
 const AXES_OF_ALL: u64 = 18;
 
@@ -22,7 +22,7 @@ pub(super) struct Nodes<'s, 'a> {
     pub(super) streamed: &'s mut Streamed<'a>,
     tiles: &'s Tiles<'a>,
     pub(super) op: &'a Op,
-    version: u64,
+    pub(super) version: u64,
     pub(super) result: TensorId,
     pub(super) written: Vec<NodeProto>,
 }

@@ -57,6 +57,8 @@ pub(super) fn expand<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
     *way.operands.get_mut(1).ok_or("it has no shape")? = Need::Elements(Elements {
         plain,
         test: Box::new(test),
+        // A one takes the size of the data.
+        open: site.open(2),
     });
     Ok(way)
 }
@@ -190,6 +192,7 @@ fn sliced<'a>(site: &Site<'a>, is_cut: impl Fn(usize) -> bool) -> Result<Way<'a>
     way.operands[2] = Need::Elements(Elements {
         plain,
         test: Box::new(test),
+        open: Vec::new(),
     });
     Ok(way)
 }

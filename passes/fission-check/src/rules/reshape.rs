@@ -38,6 +38,7 @@ pub(super) fn reshape<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
             way.operands[1] = Need::Elements(Elements {
                 plain,
                 test: Box::new(test),
+                open: site.open(1),
             });
         }
         // Of MLIR: which axes become one is stated, whatever their rows.

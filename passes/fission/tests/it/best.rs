@@ -6,7 +6,7 @@ use remat_fission_check::check_fission;
 use remat_ir::{Attribute, Graph, TensorId};
 use remat_testing::cases;
 
-use crate::net::{Net, fused_chain, int, lowest};
+use crate::net::{Net, fused_chain, int, lowest, open};
 use crate::streamed::computes;
 
 const EXACT: Exactness = Exactness::Exact {
@@ -71,6 +71,13 @@ proptest! {
             prop_assert!(computes(&graph, &tiled), "{}", tiled);
             let parts = tiled.ops.iter().filter(|op| op.op_type == "Best").count();
             prop_assert_eq!(parts, tiles as usize);
+        }
+        if dims.len() > 1 {
+            let opened = open(&graph, dims[0] as u64, &[]);
+            let tiled = apply(&opened, &tiling, EXACT).unwrap();
+            prop_assert_eq!(check_fission(&opened, &tiled), Ok(()), "{}", tiled);
+            let others = [&opened, &tiled].map(|graph| open(graph, dims[0] as u64 + 2, &[]));
+            prop_assert!(computes(&others[0], &others[1]), "{}", tiled);
         }
         prop_assert!(apply(&graph, &tiling, Exactness::WholeSums).is_err(), "kept for the kernels of ONNX Runtime");
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use remat_cost::Device;
 use remat_fission::{Axis, Candidate, Exactness, FissionError, FusedChain, Mode, SearchOptions, Tiling, apply, search};
-use remat_ir::{Attribute, ElementType, Graph, GraphBuilder, OpSpec, Placement, ResultSpec, TensorId, ValueType};
+use remat_ir::{
+    Attribute, Dim, ElementType, Graph, GraphBuilder, OpSpec, Placement, ResultSpec, StorageClass, TensorId, ValueType,
+};
 use remat_operators::operator;
 use remat_testing::{Array, evaluate_all, evaluate_op};
 
@@ -18,6 +20,24 @@ pub(crate) fn fused_chain(first: &str, last: &str, tiles: u32, axis: Axis, mode:
         mode,
         within: None,
     }
+}
+
+/// The same graph, where the first dimension of all that is no constant, but for these tensors and what tiles make of them, is left open and is of
+/// this size here.
+pub(crate) fn open(graph: &Graph, size: u64, fixed: &[&str]) -> Graph {
+    let mut open = graph.clone();
+    for tensor in &mut open.tensors {
+        let is_constant = graph.storages[tensor.storage].class == StorageClass::Constant;
+        let stem = tensor.name.split('_').next().unwrap_or_default();
+        if is_constant || fixed.contains(&stem) {
+            continue;
+        }
+        if let ValueType::Tensor { shape: Some(dims), .. } = &mut tensor.ty {
+            let name = Some("n".to_owned());
+            dims[0] = Dim::Free { size, name };
+        }
+    }
+    open
 }
 
 /// The tiling of the lowest peak that 300 estimates find.

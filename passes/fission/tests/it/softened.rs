@@ -6,7 +6,7 @@ use remat_fission_check::check_fission;
 use remat_ir::{Graph, TensorId};
 use remat_testing::cases;
 
-use crate::net::{Net, fused_chain, int, lowest};
+use crate::net::{Net, fused_chain, int, lowest, open};
 use crate::streamed::computes;
 
 /// Queries that read what is made of rows of `x`: `[rows, queries, width]`.
@@ -78,6 +78,13 @@ proptest! {
         prop_assert!(computes(&graph, &tiled), "{}", tiled);
         let part = (rows as u64).div_ceil(u64::from(tiles));
         prop_assert!(most(&tiled, rows) <= part.max(8), "nothing is whole: {}", tiled);
+        // Where the number of queries is open, the same is right for another one.
+        let fixed = ["x", "mask", "keys", "values"];
+        let opened = open(&graph, queries as u64, &fixed);
+        let tiled = apply(&opened, &tiling, Exactness::Close).unwrap();
+        prop_assert_eq!(check_fission(&opened, &tiled), Ok(()), "{}", tiled);
+        let others = [&opened, &tiled].map(|graph| open(graph, queries as u64 + 2, &fixed));
+        prop_assert!(computes(&others[0], &others[1]), "{}", tiled);
         prop_assert!(apply(&graph, &tiling, Exactness::WholeSums).is_err(), "no sum may be split");
     }
 
@@ -96,6 +103,16 @@ proptest! {
         prop_assert!(computes(&graph, &tiled), "{}", tiled);
         let parts = tiled.ops.iter().filter(|op| op.op_type == "Soften").count();
         prop_assert_eq!(parts, tiles as usize);
+        let opened = open(&graph, dims[0] as u64, &[]);
+        let tiled = apply(&opened, &tiling, Exactness::Close);
+        if dims.len() == 1 {
+            prop_assert!(tiled.is_err(), "what is summed over is open");
+            return Ok(());
+        }
+        let tiled = tiled.unwrap();
+        prop_assert_eq!(check_fission(&opened, &tiled), Ok(()), "{}", tiled);
+        let others = [&opened, &tiled].map(|graph| open(graph, dims[0] as u64 + 2, &[]));
+        prop_assert!(computes(&others[0], &others[1]), "{}", tiled);
     }
 }
 

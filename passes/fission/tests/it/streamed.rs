@@ -12,7 +12,7 @@ use remat_ir::{Attribute, ElementType, Graph, GraphBuilder, OpSpec, TensorId, Va
 use remat_plan::Structure;
 use remat_testing::{Numbers, cases, evaluate_numbers};
 
-use crate::net::fused_chain;
+use crate::net::{fused_chain, open};
 
 /// How exporters write a normalization.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -138,7 +138,9 @@ impl Net {
             }
             Pattern::Reshaped => {
                 let inner = [shape.images, groups, shape.each * shape.count()];
-                let (to, back) = (self.list(of("to"), &inner), self.list(of("back"), &dims));
+                // The number of images is that of the operand.
+                let [to, back] = [("to", &inner[1..]), ("back", &dims[1..])]
+                    .map(|(name, rest)| self.list(of(name), &[&[0], rest].concat()));
                 let (scale, bias) = (
                     self.constant(of("scale"), &[groups]),
                     self.constant(of("bias"), &[groups]),
@@ -325,6 +327,12 @@ proptest! {
         prop_assert!(computes(&graph, &tiled), "{}\n{}", graph, tiled);
         let parts = tiled.ops.iter().filter(|op| op.op_type == "Moments").count();
         prop_assert!(parts >= 4, "{parts} statistics of tiles");
+        // Where the number of images is open, the same is right for another one.
+        let opened = open(&graph, shape.images, &[]);
+        let tiled = apply(&opened, &tiling, Exactness::Close).unwrap();
+        prop_assert_eq!(check_fission(&opened, &tiled), Ok(()), "{}\n{}", opened, tiled);
+        let others = [&opened, &tiled].map(|graph| open(graph, shape.images + 2, &[]));
+        prop_assert!(computes(&others[0], &others[1]), "{}\n{}", opened, tiled);
         let whole = apply(&graph, &tiling, Exactness::WholeSums);
         let combined = |tiled: &Graph| tiled.ops.iter().any(|op| op.op_type == "CombineMoments");
         prop_assert!(!whole.is_ok_and(|tiled| combined(&tiled)), "no sum may be split here");
