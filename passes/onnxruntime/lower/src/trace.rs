@@ -159,7 +159,7 @@ fn layout(nodes: &Graph, trace: &Trace<'_>) -> (Layout, BTreeMap<&'static str, U
             continue;
         }
         layout.converted.insert(first.to_owned());
-        if let Some(by) = blocked(node).decided_by() {
+        if let Some(by) = blocked(node).decided_by().filter(|_| !trace.reads_views(node, first)) {
             let operands = node.inputs.iter().flatten().map(|&operand| &nodes.tensors[operand]);
             let made = operands.filter(|operand| nodes.storages[operand.storage].class != StorageClass::Constant);
             let row = operator(&node.domain, &node.op_type);
@@ -280,6 +280,30 @@ impl<'g> Trace<'g> {
             (ours, theirs) => ours == theirs,
         };
         inputs.len() == node.inputs.len() && node.inputs.iter().zip(inputs).all(is_same)
+    }
+
+    /// Whether the op that stands for the node with this first result reads views of blocks: the runtime saw the shapes of what the node reads, and
+    /// could not tell that they are equal. They must not be stated as equal, for then it is fused.
+    fn reads_views(&self, node: &Op, first: &str) -> bool {
+        let maker = |op: OpId, place: usize| {
+            let operand = self.ops.ops[op].inputs.get(place).copied().flatten()?;
+            self.ops.tensors[operand].producer
+        };
+        let is_view = |op: OpId| {
+            let op = &self.ops.ops[op];
+            operator(&op.domain, &op.op_type).is_view()
+        };
+        let mut at = self.made_by.get(first).copied();
+        while let Some(op) = at {
+            let entry = &self.ops.ops[op];
+            if (&entry.op_type, &entry.domain) == (&node.op_type, &node.domain) {
+                let mut makers = (0..entry.inputs.len()).filter_map(|place| maker(op, place));
+                return makers.any(|maker| is_view(maker) && self.in_blocks.contains(&maker));
+            }
+            let leads_on = is_view(op) || blocked(entry) == Blocked::FromBlocks;
+            at = leads_on.then(|| maker(op, 0)).flatten();
+        }
+        false
     }
 
     fn readers_of(&self, value: &str) -> &[OpId] {

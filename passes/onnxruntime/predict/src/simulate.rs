@@ -9,7 +9,7 @@ use remat_onnxruntime_sim::{
     ArenaSettings, Node, NodeIndex, Program, Settings, Shape, Value, ValueId, ValueKind, allocate, arena_anywhere,
     default_order, fresh_bytes, heap, priority_order,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use remat_cost::Device;
@@ -148,7 +148,11 @@ pub fn simulate_loaded(
     run.goes_on()?;
     let loaded = OnnxModel::open(loaded, &looked_at())?;
     let proto = loaded.proto();
-    let truth = OnnxModel::from_proto(with_known_zeros(proto.clone(), lowered), &looked_at())?;
+    let given = ImportOptions {
+        dims: given_sizes(rewritten),
+        ..looked_at()
+    };
+    let truth = OnnxModel::from_proto(with_known_zeros(proto.clone(), lowered), &given)?;
     let seen = OnnxModel::from_proto(with_seen_shapes(proto.clone(), lowered)?, &looked_at())?;
     run.goes_on()?;
     let truth = truth.graph();
@@ -198,6 +202,18 @@ fn looked_at() -> ImportOptions {
         open_sizes: true,
         ..ImportOptions::default()
     }
+}
+
+/// The sizes that dimensions of the inputs were given which the model leaves open.
+fn given_sizes(graph: &Graph) -> BTreeMap<String, u64> {
+    let inputs = graph.inputs.iter().map(|&input| &graph.tensors[input]);
+    let dims = inputs.flat_map(|input| input.ty.dims().iter().enumerate().map(move |dim| (input, dim)));
+    let given = dims.filter_map(|(input, (axis, dim))| match dim {
+        Dim::Free { size, name: Some(name) } => Some((name.clone(), *size)),
+        Dim::Free { size, name: None } => Some((format!("{}[{axis}]", input.name), *size)),
+        _ => None,
+    });
+    given.collect()
 }
 
 /// The file with constants for the zeros that the runtime does not know, so that all shapes follow.
@@ -332,7 +348,8 @@ fn state_inferred_shapes(program: &mut Program, truth: &Graph, proto: &ModelProt
         .filter_map(|(name, constant)| Some((name, extents(constant)?)))
         .collect();
     let tensors = truth.tensors.iter();
-    let shapes = tensors.filter_map(|tensor| Some((tensor.name.as_str(), tensor.ty.known_shape()?)));
+    let fixed = tensors.filter(|tensor| !tensor.ty.has_free_dims());
+    let shapes = fixed.filter_map(|tensor| Some((tensor.name.as_str(), tensor.ty.known_shape()?)));
     let shapes: HashMap<&str, Vec<u64>> = shapes.collect();
     let Program { nodes, values, .. } = program;
     let is_known = |value: &Value| match &value.visible {
