@@ -156,10 +156,11 @@ impl<'a> Exporter<'a> {
         })
     }
 
-    /// Of a graph with normalizations in two passes, ops without effects may be missing: those that these replace.
+    /// Of a graph with tiles, ops without effects may be missing: those that normalizations in two passes replace, and those that computed shapes which
+    /// are constants now.
     fn check_complete(&self) -> Result<(), OnnxError> {
         let mut lost: FxHashSet<usize> = (0..self.written.len()).filter(|&node| !self.written[node]).collect();
-        if self.graph.ops.iter().any(is_streamed) {
+        if self.graph.ops.iter().any(|op| !op.parts.is_empty()) {
             for op in self.model.graph.ops.iter().filter(|op| op.effects.recomputable()) {
                 op.source.map(|source| lost.remove(&(source as usize)));
             }
@@ -227,7 +228,10 @@ impl<'a> Exporter<'a> {
         let is_of = |name: &str| op.parts.iter().flatten().any(|part| part.of == name);
         // The second pass of a normalization has the name of its last op, which is not written.
         let is_instead = is_streamed(op) && self.model.names.contains(&op.name);
-        if !is_of(&op.name) && !is_instead {
+        // What runs whole, and states what its node was told, has the name of that.
+        let own = op.source.and_then(|source| self.model.names.get(source as usize));
+        let is_first = own == Some(&op.name) && self.new_nodes.insert(&op.name);
+        if !is_of(&op.name) && !is_instead && !is_first {
             claim(&op.name, &self.reserved, &mut self.new_nodes)?;
         }
         for result in op.results().filter(|&result| !is_of(&self.graph.tensors[result].name)) {

@@ -10,6 +10,7 @@ use crate::moved::moved;
 use crate::names::{Names, find};
 use crate::pieces::Writer;
 use crate::repeat::repeat;
+use crate::stated::stated;
 use crate::streamed::stream;
 use crate::transfer::Transfer;
 use crate::{Exactness, FissionError};
@@ -42,7 +43,8 @@ pub fn apply(graph: &Graph, tiling: &Tiling, exactness: Exactness) -> Result<Gra
 
 /// The graph of which fused chains are tiled: after all that a tiling changes before.
 pub(crate) fn prepare(graph: &Graph, tiling: &Tiling) -> Result<Graph, FissionError> {
-    repeat(&moved(stream(graph, &tiling.streamed)?, &tiling.moved)?, &tiling.again)
+    let graph = stated(graph)?;
+    repeat(&moved(stream(&graph, &tiling.streamed)?, &tiling.moved)?, &tiling.again)
 }
 
 /// The fused chains by their ops, in order.

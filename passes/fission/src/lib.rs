@@ -44,6 +44,7 @@ mod rules;
 mod search;
 mod sizes;
 mod softened;
+mod stated;
 mod streamed;
 mod sum_up;
 mod sums;

@@ -80,6 +80,10 @@ fn evaluate_op(op: &Op, operands: &[Option<&Numbers>]) -> Numbers {
         "Exp" => map(operand(0), f64::exp),
         "Max" => fold(&all, f64::max),
         "Min" => fold(&all, f64::min),
+        "Shape" => Numbers {
+            dims: vec![operand(0).dims.len()],
+            data: operand(0).dims.iter().map(|&dim| dim as f64).collect(),
+        },
         "Reshape" => {
             let source = operand(0);
             let listed = list(1).into_iter().enumerate();

@@ -83,7 +83,7 @@ pub(super) fn ways<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
         ("", "Slice") => movement::slice(site),
         ("", "Pad") => one(movement::pad(site)),
         ("", "Transpose") => one(movement::transpose(site)),
-        ("", "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze") => one(reshape::reshape(site)),
+        ("", "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze") => reshape::ways(site),
         ("", "Gather") => gather::gather(site),
         ("", "GatherND") => one(gather::gather_nd(site)),
         ("", "GatherElements" | "ScatterElements") => one(gather::elements(site)),

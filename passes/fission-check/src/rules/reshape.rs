@@ -7,7 +7,22 @@ use super::super::site::{Elements, Need, NoWay, Site, Way, axis, signed};
 use super::super::values::Rows;
 use super::window::with_default;
 
+pub(super) fn ways<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
+    // Where a zero of the original is no rows, that of a tile which says so may copy an axis.
+    let copies = site.int("allowzero", 0) == 0;
+    let mut ways = vec![stated(site, copies)?];
+    if !copies {
+        ways.push(stated(site, true)?);
+    }
+    Ok(ways)
+}
+
 pub(super) fn reshape<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
+    stated(site, true)
+}
+
+/// Whether zeros copy is for the operators of ONNX to say.
+fn stated<'a>(site: &Site<'a>, copies: bool) -> Result<Way<'a>, NoWay> {
     let dims = site.dims(0)?;
     let from = operand_box(&site.out, site.part, &dims).ok_or("such rows are no rows of its operand")?;
     let result: Vec<u64> = site.part.iter().map(|rows| rows.end - rows.start).collect();
@@ -20,19 +35,12 @@ pub(super) fn reshape<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
         }
         "Reshape" => {
             // No axis of a tile is empty. A zero copies an axis of the operand, or is not taken; then what it would mean does not matter.
-            let copies = site.int("allowzero", 0) == 0;
-            if copies {
-                way = way.allow("allowzero", with_default(0, 0));
+            let right = if copies {
+                with_default(0, 0)
             } else {
-                way = way.allow(
-                    "allowzero",
-                    vec![
-                        Some(remat_ir::Attribute::Int(1)),
-                        Some(remat_ir::Attribute::Int(0)),
-                        None,
-                    ],
-                );
-            }
+                vec![Some(remat_ir::Attribute::Int(1))]
+            };
+            way = way.allow("allowzero", right);
             let plain = result.iter().map(|&dim| signed(dim)).collect();
             let test = move |shape: &[i64]| resolved(shape, &tile, copies).as_ref() == Some(&result);
             way.operands[1] = Need::Elements(Elements {

@@ -128,6 +128,7 @@ impl Call<'_> {
             "Split" => return self.split(),
             "Pad" => self.pad(),
             "Transpose" => self.transpose(),
+            "Shape" => self.shape(),
             "Reshape" => self.reshape(),
             "Flatten" => self.flatten(),
             "Squeeze" | "Unsqueeze" => self.squeeze(),

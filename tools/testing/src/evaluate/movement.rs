@@ -139,6 +139,15 @@ impl Call<'_> {
         }
     }
 
+    /// The dimensions of the operand.
+    pub(super) fn shape(&self) -> Array {
+        let dims = &self.operand(0).dims;
+        Array {
+            dims: vec![dims.len()],
+            data: dims.iter().map(|&dim| dim as i64).collect(),
+        }
+    }
+
     pub(super) fn reshape(&self) -> Array {
         let x = self.operand(0);
         let copies = self.int("allowzero", 0) == 0;
