@@ -182,6 +182,24 @@ def test_sums_that_the_runtime_does_not_fuse_stay_apart_and_sizes_are_counted(re
     assert report["calibration_margin_bytes"] <= 0.05 * report["predicted_peak_bytes"]
 
 
+def test_buffers_of_images_with_open_sides_have_the_sizes_of_tensors(remat_opt, tmp_path):
+    """Sides are halved again and again: runs alone say too little of what is derived from them."""
+    b = Builder([("x", FLOAT, ["n", 3, "h", "w"])], [("y", FLOAT, ["n", 8, "th", "tw"])])
+    h, channels = "x", 3
+    for level in range(4):
+        h = b.op("Conv", [h, b.weight(f"w{level}", 16, channels, 3, 3)], f"c{level}", pads=[1] * 4, strides=[2, 2])
+        h, channels = b.op("Sigmoid", [h], f"s{level}"), 16
+    up = b.op("Resize", [h, "", b.constant("scales", np.array([1, 1, 4, 4], np.float32))], "up", mode="nearest")
+    b.op("Conv", [up, b.weight("last", 8, 16, 1, 1)], "y")
+    model, out = b.save(tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    given = ["--dim", "n=1,h=320,w=256", "--step-limit", "300", "--threads", "1", "--format", "json"]
+    run = remat_opt(model, "-o", out, *given, "--force")
+    assert out.exists(), run.stderr
+    planned = json.loads(run.stdout)["arena_plan"]
+    assert planned["bounded_buffers"] == 0, planned
+    assert planned["block_bytes"] <= 1.3 * planned["load_bytes"]
+
+
 def groups(path):
     """A normalization of groups as exporters write it, between convolutions, in an open batch."""
     side = 192

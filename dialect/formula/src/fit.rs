@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::formula::{Derived, Formula, MOST_VARIABLES, values};
+use crate::variables::Variables;
 
 /// Highest power of one dimension.
 const MOST_POWER: u32 = 3;
@@ -125,6 +126,50 @@ impl Fit {
             self.forget(kept);
         }
         found
+    }
+
+    /// A formula over other variables as one over those of this: `dims` says which dimension of the samples each of theirs is. `None` where more variables
+    /// would be needed than formulas may have.
+    #[must_use]
+    pub fn adopted(&mut self, formula: &Formula, of: &Variables, dims: &[usize]) -> Option<Formula> {
+        let kept = self.derived.len();
+        let found = self.over_own(formula, of, dims);
+        if found.is_none() {
+            self.forget(kept);
+        }
+        found
+    }
+
+    fn over_own(&mut self, formula: &Formula, of: &Variables, dims: &[usize]) -> Option<Formula> {
+        let mut terms = Vec::new();
+        for (coefficient, powers) in formula.terms() {
+            let own = powers
+                .iter()
+                .map(|&(variable, power)| Some((self.own(variable, of, dims)?, power)));
+            terms.push((coefficient, own.collect::<Option<_>>()?));
+        }
+        Some(Formula::sum(terms))
+    }
+
+    /// The variable that stands for one of others.
+    fn own(&mut self, variable: usize, of: &Variables, dims: &[usize]) -> Option<usize> {
+        let Some(place) = variable.checked_sub(of.dims().len()) else {
+            return dims.get(variable).copied();
+        };
+        let derived = match of.derived().get(place)? {
+            Derived::Quotient(one, by) => Derived::Quotient(self.over_own(one, of, dims)?, *by),
+            Derived::Max(one, other) => Derived::Max(self.over_own(one, of, dims)?, self.over_own(other, of, dims)?),
+            Derived::Min(one, other) => Derived::Min(self.over_own(one, of, dims)?, self.over_own(other, of, dims)?),
+        };
+        if let Some(known) = self.derived.iter().position(|known| *known == derived) {
+            return Some(self.dims + known);
+        }
+        let variable = self.dims + self.derived.len();
+        if variable >= MOST_VARIABLES {
+            return None;
+        }
+        self.derive(derived);
+        Some(variable)
     }
 
     fn with_bases(&mut self, numbers: &[u64]) -> Option<Formula> {

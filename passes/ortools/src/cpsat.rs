@@ -236,7 +236,7 @@ fn solve(model: Arc<CpModelProto>, parameters: SatParameters, clock: &Clock<'_>)
         let now = Instant::now();
         match give_up {
             Some((when, ended)) if now >= when => {
-                tracing::warn!("CP-SAT does not stop in time, its thread is left behind");
+                tracing::info!("CP-SAT does not stop in time, its thread is left behind");
                 return last_word(&receive).ok_or(ended);
             }
             Some(_) => {}

@@ -70,6 +70,14 @@ pub enum ArenaPlanError {
         /// Which runs: `first` or `later`.
         runs: &'static str,
     },
+    /// The process grows by more than with the original, without any plan.
+    #[error("with the plan of its memory, the process grows by {planned} bytes, with the original by {original}")]
+    NoLess {
+        /// Growth of the process in bytes, with the plan.
+        planned: u64,
+        /// That of the original in a default session.
+        original: u64,
+    },
     /// The runtime orders the nodes of the model differently each time that it loads it.
     #[error(
         "the runtime allocates in another order each time that it loads the model, so no plan of its memory can be followed"
@@ -105,7 +113,9 @@ impl ArenaPlanError {
             Self::Runtime(_) => ErrorKind::Input,
             Self::NoLibrary | Self::File { .. } | Self::TooLarge { .. } => ErrorKind::Input,
             Self::OutputDiffers { .. } | Self::Fails { .. } => ErrorKind::Internal,
-            Self::NotFollowed { .. } | Self::Grows { .. } | Self::OtherOrder => ErrorKind::Negative,
+            Self::NotFollowed { .. } | Self::Grows { .. } | Self::NoLess { .. } | Self::OtherOrder => {
+                ErrorKind::Negative
+            }
         }
     }
 }

@@ -277,7 +277,13 @@ impl Planner<'_> {
             least: 1,
             most: cores().max(MOST_THREADS),
         };
-        let mut file = plans(self.empty.clone(), samples.open(), threads, recordings);
+        let mut file = plans(
+            self.empty.clone(),
+            samples.open(),
+            threads,
+            recordings,
+            self.request.inferred,
+        );
         file.weights = self.request.weights.and_then(|file| weights::planned(file, recordings));
         while Plans::new(&file).block_bytes() > MOST_UNSTATED_BYTES && samples.narrow(self.request.ranges) {
             for (dim, narrow) in file.dims.iter_mut().zip(samples.open()) {

@@ -83,7 +83,7 @@ impl Solve {
             let now = Instant::now();
             match (give_up, clock.ended()) {
                 (Some((when, ended)), _) if now >= when => {
-                    tracing::warn!("a solver does not stop in time, its thread is left behind");
+                    tracing::info!("a solver does not stop in time, its thread is left behind");
                     return (ended, known);
                 }
                 (None, Some(ended)) => {

@@ -16,6 +16,7 @@ use super::fit::{Recordings, plans};
 use super::orders::order_buffers;
 use super::requests::RecordedRequests;
 use super::{hash, unwritten};
+use crate::InferredSizes;
 use crate::error::ArenaPlanError;
 
 /// The version of the runtime that is simulated.
@@ -97,7 +98,13 @@ pub fn plan_cuda(request: &CudaPlanRequest<'_>, control: &SolveControl<'_>) -> R
         most: 1,
     };
     let shapes = to_place(&open, &recordings);
-    let mut file = plans(empty.clone(), open, one_thread.clone(), &recordings);
+    let mut file = plans(
+        empty.clone(),
+        open,
+        one_thread.clone(),
+        &recordings,
+        &InferredSizes::default(),
+    );
     if file.plans.is_empty() {
         return Err(unusable(request.model, "its runs request nothing of a device"));
     }
@@ -112,7 +119,7 @@ pub fn plan_cuda(request: &CudaPlanRequest<'_>, control: &SolveControl<'_>) -> R
                 weights: Vec::new(),
             }],
         }];
-        let load = plans(empty, Vec::new(), one_thread, &once);
+        let load = plans(empty, Vec::new(), one_thread, &once, &InferredSizes::default());
         cuda.load = match load.plans.is_empty() {
             true => None,
             false => order_buffers(load, &[Vec::new()], &[], control)?.plans.pop(),

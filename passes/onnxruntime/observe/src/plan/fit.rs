@@ -7,6 +7,8 @@ use remat_formula::{Fit, Formula, OpenDim};
 use remat_onnxruntime_arena::{ArenaPlan, ArenaPlanFile, PlannedBuffer, THREADS};
 use remat_onnxruntime_run::{RecordedRun, Recording};
 
+use super::inferred::{InferredSizes, TensorSizes};
+
 /// Runs of a session with so many threads within a node.
 pub(super) struct Recordings {
     pub(super) threads: u64,
@@ -27,6 +29,7 @@ pub(super) fn plans(
     open: Vec<OpenDim>,
     threads: OpenDim,
     recorded: &[Recordings],
+    inferred: &InferredSizes,
 ) -> ArenaPlanFile {
     let is_shared = !depends_on_threads(recorded);
     let dims: Vec<OpenDim> = open.into_iter().chain((!is_shared).then_some(threads)).collect();
@@ -60,7 +63,11 @@ pub(super) fn plans(
         if !is_shared {
             fit = fit.capped(dims.len() - 1);
         }
-        plans.extend(plan(group, &mut fit));
+        plans.extend(plan(
+            group,
+            &mut fit,
+            &inferred.in_samples(&dims, group.iter().map(|sample| sample.dims.as_slice())),
+        ));
         derived = fit.derived().to_vec();
     }
     ArenaPlanFile {
@@ -100,16 +107,18 @@ pub(super) fn is_of(plan: &ArenaPlan, run: &RecordedRun) -> bool {
 }
 
 /// The plan of runs that are alike; `None` where they allocate nothing.
-fn plan(group: &[Sample<'_>], fit: &mut Fit) -> Option<ArenaPlan> {
+fn plan(group: &[Sample<'_>], fit: &mut Fit, tensors: &TensorSizes<'_>) -> Option<ArenaPlan> {
     let first = group.first()?;
     // Many buffers have the same sizes.
     let mut known: BTreeMap<Vec<u64>, (Formula, bool)> = BTreeMap::new();
     let mut buffers = Vec::new();
     for (place, buffer) in first.run.buffers.iter().enumerate() {
         let sizes: Vec<u64> = group.iter().map(|sample| sample.run.buffers[place].bytes).collect();
-        let (size, is_exact) = known.entry(sizes).or_insert_with_key(|sizes| match fit.exact(sizes) {
-            Some(formula) => (formula, true),
-            None => (fit.bound(sizes), false),
+        let (size, is_exact) = known.entry(sizes).or_insert_with_key(|sizes| {
+            match tensors.formula(sizes, fit).or_else(|| fit.exact(sizes)) {
+                Some(formula) => (formula, true),
+                None => (fit.bound(sizes), false),
+            }
         });
         buffers.push(PlannedBuffer {
             size: size.clone(),
@@ -143,6 +152,7 @@ fn plan(group: &[Sample<'_>], fit: &mut Fit) -> Option<ArenaPlan> {
 
 #[cfg(test)]
 mod tests {
+    use remat_formula::Variables;
     use remat_onnxruntime_run::RecordedBuffer;
 
     use super::*;
@@ -161,13 +171,27 @@ mod tests {
         }
     }
 
-    fn planned(recorded: &[Recordings]) -> String {
-        let dim = |name: &str| OpenDim {
+    fn dim(name: &str) -> OpenDim {
+        OpenDim {
             name: name.to_owned(),
             least: 1,
             most: 8,
-        };
-        let text = plans(ArenaPlanFile::default(), vec![dim("n")], dim(THREADS), recorded).to_string();
+        }
+    }
+
+    fn planned(recorded: &[Recordings]) -> String {
+        planned_with(recorded, &InferredSizes::default())
+    }
+
+    fn planned_with(recorded: &[Recordings], inferred: &InferredSizes) -> String {
+        let text = plans(
+            ArenaPlanFile::default(),
+            vec![dim("n")],
+            dim(THREADS),
+            recorded,
+            inferred,
+        )
+        .to_string();
         text.lines().skip(4).collect::<Vec<_>>().join("\n")
     }
 
@@ -191,6 +215,40 @@ mod tests {
         256*d0 0 2 heap
         64*d1 1 3 heap
         8 2 4 heap output
+        ");
+    }
+
+    #[test]
+    fn few_sizes_are_enough_where_they_are_those_of_a_tensor() {
+        let shapes = [1, 4, 5, 8, 9, 12].map(|n| recording(n, &[(64 * n.div_ceil(4), 0, Some(2))]));
+        let recorded = [Recordings {
+            threads: 1,
+            shapes: shapes.to_vec(),
+        }];
+        let mut variables = Variables::new(vec![dim("other"), dim("n")]);
+        let quarter = variables.ceil(&Formula::variable(1), 4).expect("a quotient");
+        let size = quarter.times(&Formula::constant(64)).expect("a product");
+        let inferred = InferredSizes {
+            variables,
+            bytes: vec![size],
+        };
+        // So few sizes are those of several formulas; a dimension that no run has says nothing of these.
+        let guessed = planned(&recorded);
+        assert!(!guessed.contains("let floor d0+3 4"), "{guessed}");
+        assert_eq!(planned_with(&recorded, &inferred), guessed);
+        let mut variables = Variables::new(vec![dim("n")]);
+        let quarter = variables.ceil(&Formula::variable(0), 4).expect("a quotient");
+        let size = quarter.times(&Formula::constant(64)).expect("a product");
+        let inferred = InferredSizes {
+            variables,
+            bytes: vec![size],
+        };
+        insta::assert_snapshot!(planned_with(&recorded, &inferred), @r"
+        dim 1 8 n
+        let floor d0+3 4
+        plan buffers 1 orders 0 first 0
+        input d0,3 x
+        64*d1 0 2 heap
         ");
     }
 

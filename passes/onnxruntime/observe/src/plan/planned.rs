@@ -137,6 +137,15 @@ impl ArenaPlanned {
         found
     }
 
+    /// By how much the process grows with the plan, where that is more than with the original in a default session.
+    #[must_use]
+    pub fn takes_more(&self) -> Option<ArenaPlanError> {
+        let found = &self.measured;
+        let planned = found.resident_first_bytes.max(found.resident_later_bytes)?;
+        let original = found.original_first_bytes.max(found.original_later_bytes)?;
+        (planned > original + TOLERANCE_BYTES).then_some(ArenaPlanError::NoLess { planned, original })
+    }
+
     /// The first growth of the process that was measured to be larger than predicted, which is the block, what runs take outside of it,
     /// and the code of kernels.
     #[must_use]

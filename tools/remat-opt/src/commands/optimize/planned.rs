@@ -76,7 +76,14 @@ pub(super) fn plan_memory(
 ) -> anyhow::Result<Result<ArenaPlanned, String>> {
     let inferred = inferred(model);
     let request = arena_request(args, job, &inferred, expected);
-    let found = plan_arena(&request, host, control).and_then(|planned| planned.exceeded().map_or(Ok(planned), Err));
+    // Who states shapes asks for a bound that holds in all of them; else a plan is for less memory.
+    let is_for_less = !job.shapes.are_stated() && !args.target.force;
+    let found = plan_arena(&request, host, control).and_then(|planned| {
+        let wrong = planned.exceeded();
+        wrong
+            .or_else(|| planned.takes_more().filter(|_| is_for_less))
+            .map_or(Ok(planned), Err)
+    });
     match found {
         Ok(planned) => Ok(Ok(planned)),
         Err(error) if error.kind() == ErrorKind::Internal => Err(DeployError::from(error).into()),
