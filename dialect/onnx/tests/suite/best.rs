@@ -71,6 +71,7 @@ fn one_is_found_by_its_place() {
     const two [1]
     const five [1]
     const m.1__from [1]
+    const y__axes [1]
     x.0 = Slice(x, zero, two, one)  # x[0:2, 0:2]
     m.0__place = ArgMin(x.0) axis=[1] keepdims=[1] select_last_index=[1]
     m.0__value = GatherElements(x.0, m.0__place) axis=[1]  # over x[0:2, 0:2]
@@ -82,7 +83,7 @@ fn one_is_found_by_its_place() {
     m__places = Concat(m.0__place, m.1__placed) axis=[1]
     m__place = ArgMin(m__values) axis=[1] keepdims=[1] select_last_index=[1]
     m__best = GatherElements(m__places, m__place) axis=[1]  # over x[0:2, 0:5]
-    y = Reshape(m__best, m.1__from)  # y[0:2]
+    y = Squeeze(m__best, y__axes)  # y[0:2]
     ");
 }
 
