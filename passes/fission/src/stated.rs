@@ -26,10 +26,10 @@ pub(crate) fn stated(graph: &Graph) -> Result<Cow<'_, Graph>, FissionError> {
     if shapes.is_empty() {
         return Ok(Cow::Borrowed(graph));
     }
-    let mut gone = FxHashSet::default();
-    leave_out(graph, &mut gone, |reader, tensor| {
-        let reads = graph.ops[reader].reads().filter(|&read| read == tensor).count();
-        shapes.contains_key(&reader) && reads == 1
+    let gone = left_out(graph, |reader, tensor| {
+        let op = &graph.ops[reader];
+        let reads = op.reads().filter(|&read| read == tensor).count();
+        shapes.contains_key(&reader) && op.inputs[SHAPE] == Some(tensor) && reads == 1
     });
     let mut names = Names::of(graph);
     let mut transfer = Transfer::new(graph)?;
@@ -97,9 +97,9 @@ fn shape(graph: &Graph, op: &Op) -> Option<Vec<i64>> {
     stated.collect()
 }
 
-/// Adds ops that make integers for nothing but ops that are gone, or read them no more.
-pub(crate) fn leave_out(graph: &Graph, gone: &mut FxHashSet<OpId>, reads_no_more: impl Fn(OpId, TensorId) -> bool) {
-    let readers = graph.users();
+/// Ops that make integers for nothing but ops that are left out, or read them no more.
+fn left_out(graph: &Graph, reads_no_more: impl Fn(OpId, TensorId) -> bool) -> FxHashSet<OpId> {
+    let (readers, mut gone) = (graph.users(), FxHashSet::default());
     for (id, op) in graph.ops.iter_enumerated().rev() {
         let is_unread = |result: TensorId| {
             let is_gone = |reader: &OpId| gone.contains(reader) || reads_no_more(*reader, result);
@@ -112,4 +112,5 @@ pub(crate) fn leave_out(graph: &Graph, gone: &mut FxHashSet<OpId>, reads_no_more
             gone.insert(id);
         }
     }
+    gone
 }

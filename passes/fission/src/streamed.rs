@@ -19,7 +19,6 @@ use crate::best::{Best, bests};
 use crate::names::{Names, find};
 use crate::rules::Site;
 use crate::softened::{Softened, softened};
-use crate::stated::leave_out;
 use crate::transfer::Transfer;
 use crate::{Exactness, FissionError};
 
@@ -134,8 +133,7 @@ pub(crate) fn stream(graph: &Graph, names: &[String]) -> Result<Graph, FissionEr
     }
     let ops = by_last.values().flat_map(|norm| &norm.ops);
     let ops = ops.chain(others.values().flat_map(Other::ops));
-    let mut gone: FxHashSet<OpId> = ops.copied().collect();
-    leave_out(graph, &mut gone, |_, _| false);
+    let gone: FxHashSet<OpId> = ops.copied().collect();
     let mut by_producer: FxHashMap<Option<OpId>, Vec<&Norm>> = FxHashMap::default();
     for norm in by_last.values() {
         let producer = graph.tensors[norm.operand].producer;

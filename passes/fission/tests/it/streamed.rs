@@ -364,6 +364,30 @@ fn example() -> Graph {
 }
 
 #[test]
+fn integers_that_are_reshaped_to_a_computed_shape_are_no_shape_themselves() {
+    let mut builder = GraphBuilder::new("g");
+    let ty = ValueType::tensor(ElementType::Int64, &[4, 6]);
+    let x = builder.input("x", ty.clone()).unwrap();
+    let mut op = |name: &str, op_type: &str, inputs: &[TensorId], ty: &ValueType| {
+        let mut spec = OpSpec::new(name, op_type);
+        spec.source = Some(u32::try_from(name.len()).unwrap());
+        spec.inputs = inputs.iter().map(|&input| Some(input)).collect();
+        builder.op(spec.defines(name, ty.clone())).unwrap().1[0].unwrap()
+    };
+    let data = op("a", "Neg", &[x], &ty);
+    let shape = op("of", "Shape", &[x], &ValueType::tensor(ElementType::Int64, &[2]));
+    let same = op("was", "Reshape", &[data, shape], &ty);
+    let last = op("last", "Neg", &[same], &ty);
+    builder.output(last);
+    let graph = builder.finish();
+    let stated = apply(&graph, &Tiling::default(), Exactness::Close).unwrap();
+    assert_eq!(check_fission(&graph, &stated), Ok(()), "{stated}");
+    assert!(computes(&graph, &stated), "{stated}");
+    let names: Vec<&str> = stated.ops.iter().map(|op| op.name.as_str()).collect();
+    assert_eq!(names, ["a", "was", "last"], "nobody asks for dimensions");
+}
+
+#[test]
 fn a_search_splits_sums_only_where_it_may() {
     let graph = example();
     let device = Device::preset(Device::DEFAULT).unwrap();
