@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 
 use onnx_protobuf::{ModelProto, NodeProto, StringStringEntryProto, TensorAnnotation, ValueInfoProto};
-use remat_ir::{Graph, Op, OpKind, TensorId};
+use remat_ir::{ElementType, Graph, Op, OpKind, TensorId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::opsets::opsets;
@@ -156,14 +156,19 @@ impl<'a> Exporter<'a> {
         })
     }
 
-    /// Of a graph with tiles, ops without effects may be missing: those that normalizations in two passes replace, and those that computed shapes which
+    /// Ops without effects may be missing: those that normalizations in two passes replace, and, of a graph with tiles, those that computed shapes which
     /// are constants now.
     fn check_complete(&self) -> Result<(), OnnxError> {
         let mut lost: FxHashSet<usize> = (0..self.written.len()).filter(|&node| !self.written[node]).collect();
-        if self.graph.ops.iter().any(|op| !op.parts.is_empty()) {
-            for op in self.model.graph.ops.iter().filter(|op| op.effects.recomputable()) {
-                op.source.map(|source| lost.remove(&(source as usize)));
-            }
+        let has_tiles = self.graph.ops.iter().any(|op| !op.parts.is_empty());
+        let is_streamed = self.graph.ops.iter().any(is_streamed);
+        let is_integer = |result: TensorId| self.model.graph.tensors[result].ty.element() == Some(ElementType::Int64);
+        let may_be_lost = |op: &&Op| {
+            let is_instead = is_streamed || has_tiles && op.results().all(is_integer);
+            is_instead && op.effects.recomputable()
+        };
+        for op in self.model.graph.ops.iter().filter(may_be_lost) {
+            op.source.map(|source| lost.remove(&(source as usize)));
         }
         match lost.into_iter().min() {
             None => Ok(()),

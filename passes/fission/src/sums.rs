@@ -50,8 +50,6 @@ pub(crate) fn along(
     let dims = |tensor: TensorId| graph.tensors[tensor].ty.known_shape();
     let data = operand(0)?;
     let extents = dims(data)?;
-    // Nothing that is summed over is left open: tiles are weighed by their elements.
-    let mut is_fixed = true;
     let (own, other) = match row.split {
         Split::MatMul => {
             let right = operand(1)?;
@@ -86,18 +84,17 @@ pub(crate) fn along(
             let site = Site::of_all(graph, op)?;
             // A vector has one axis only.
             let own = axis.of_rank(extents.len()).or((extents.len() == 1).then_some(0))?;
-            let reduced = reduced_axes(&site).ok()?;
-            is_fixed &= !reduced.iter().any(|&axis| graph.tensors[data].ty.is_free(axis));
-            (reduced.contains(&own).then_some(own)?, None)
+            (reduced_axes(&site).ok()?.contains(&own).then_some(own)?, None)
         }
-        _ => {
-            is_fixed &= !(2..extents.len()).any(|axis| graph.tensors[data].ty.is_free(axis));
-            (axis.of_rank(extents.len()).filter(|&own| own > 1)?, None)
-        }
+        _ => (axis.of_rank(extents.len()).filter(|&own| own > 1)?, None),
     };
-    let is_free =
-        |place: usize, axis: usize| operand(place).is_some_and(|tensor| graph.tensors[tensor].ty.is_free(axis));
-    is_fixed &= !is_free(0, own) && !other.is_some_and(|other| is_free(1, other));
+    // Nothing that is summed over is left open: tiles are weighed by their elements.
+    let is_free = |tensor: TensorId, axis: usize| graph.tensors[tensor].ty.is_free(axis);
+    let summed = summed(graph, op, own, extents.len());
+    let is_fixed = !summed.into_iter().any(|axis| is_free(data, axis))
+        && !operand(1)
+            .zip(other)
+            .is_some_and(|(right, inner)| is_free(right, inner));
     let is_float = matches!(
         graph.tensors[data].ty.element(),
         Some(ElementType::Float16 | ElementType::Bfloat16 | ElementType::Float32)
@@ -135,18 +132,22 @@ impl Sum {
     }
 }
 
+/// The axes of operand 0, of `rank`, that an op sums over which sums along `own`.
+fn summed(graph: &Graph, op: &Op, own: usize, rank: usize) -> Vec<usize> {
+    match operator(&op.domain, &op.op_type).split {
+        Split::Sum | Split::Maximum => {
+            let reduced = Site::of_all(graph, op).and_then(|site| reduced_axes(&site).ok());
+            reduced.unwrap_or_default()
+        }
+        Split::MatMul | Split::CombineAlong => vec![own],
+        _ => (2..rank).collect(),
+    }
+}
+
 /// Elements of a box of operand 0 that go into one element of the result; of statistics those of a channel.
 pub(crate) fn count(graph: &Graph, op: &Op, sum: Sum, over: &[Range<u64>]) -> i64 {
-    let row = operator(&op.domain, &op.op_type);
-    let axes = match row.split {
-        Split::Sum | Split::Maximum => Site::of_all(graph, op).and_then(|site| reduced_axes(&site).ok()),
-        Split::MatMul => Some(vec![sum.axis]),
-        _ => Some((2..over.len()).collect()),
-    };
-    let extents = axes
-        .into_iter()
-        .flatten()
-        .map(|axis| over.get(axis).map_or(1, |rows| rows.end - rows.start));
+    let axes = summed(graph, op, sum.axis, over.len()).into_iter();
+    let extents = axes.map(|axis| over.get(axis).map_or(1, |rows| rows.end - rows.start));
     i64::try_from(extents.product::<u64>()).unwrap_or(i64::MAX)
 }
 

@@ -8,21 +8,21 @@ use super::super::values::Rows;
 use super::window::with_default;
 
 pub(super) fn ways<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
-    // Where a zero of the original is no rows, that of a tile which says so may copy an axis.
+    // Where a zero of the original stands for no rows, a tile may say otherwise.
     let copies = site.int("allowzero", 0) == 0;
-    let mut ways = vec![stated(site, copies)?];
+    let mut ways = vec![way_where(site, copies)?];
     if !copies {
-        ways.push(stated(site, true)?);
+        ways.push(way_where(site, true)?);
     }
     Ok(ways)
 }
 
 pub(super) fn reshape<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
-    stated(site, true)
+    way_where(site, true)
 }
 
-/// Whether zeros copy is for the operators of ONNX to say.
-fn stated<'a>(site: &Site<'a>, copies: bool) -> Result<Way<'a>, NoWay> {
+/// The way for a tile in whose shape, if it reads one, a zero copies an axis or does not.
+fn way_where<'a>(site: &Site<'a>, copies: bool) -> Result<Way<'a>, NoWay> {
     let dims = site.dims(0)?;
     let from = operand_box(&site.out, site.part, &dims).ok_or("such rows are no rows of its operand")?;
     let result: Vec<u64> = site.part.iter().map(|rows| rows.end - rows.start).collect();

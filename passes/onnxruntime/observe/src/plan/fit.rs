@@ -225,25 +225,19 @@ mod tests {
             threads: 1,
             shapes: shapes.to_vec(),
         }];
-        let mut variables = Variables::new(vec![dim("other"), dim("n")]);
-        let quarter = variables.ceil(&Formula::variable(1), 4).expect("a quotient");
-        let size = quarter.times(&Formula::constant(64)).expect("a product");
-        let inferred = InferredSizes {
-            variables,
-            bytes: vec![size],
+        let quarters = |dims: &[&str]| {
+            let mut variables = Variables::new(dims.iter().map(|name| dim(name)).collect());
+            let quarter = variables
+                .ceil(&Formula::variable(dims.len() - 1), 4)
+                .expect("a quotient");
+            let bytes = vec![quarter.times(&Formula::constant(64)).expect("a product")];
+            InferredSizes { variables, bytes }
         };
         // So few sizes are those of several formulas; a dimension that no run has says nothing of these.
         let guessed = planned(&recorded);
         assert!(!guessed.contains("let floor d0+3 4"), "{guessed}");
-        assert_eq!(planned_with(&recorded, &inferred), guessed);
-        let mut variables = Variables::new(vec![dim("n")]);
-        let quarter = variables.ceil(&Formula::variable(0), 4).expect("a quotient");
-        let size = quarter.times(&Formula::constant(64)).expect("a product");
-        let inferred = InferredSizes {
-            variables,
-            bytes: vec![size],
-        };
-        insta::assert_snapshot!(planned_with(&recorded, &inferred), @r"
+        assert_eq!(planned_with(&recorded, &quarters(&["other", "n"])), guessed);
+        insta::assert_snapshot!(planned_with(&recorded, &quarters(&["n"])), @r"
         dim 1 8 n
         let floor d0+3 4
         plan buffers 1 orders 0 first 0

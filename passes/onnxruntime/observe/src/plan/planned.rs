@@ -87,6 +87,14 @@ pub struct ArenaMeasured {
 }
 
 impl ArenaMeasured {
+    /// By how much the process grows with the plan, where that is more than with the original in a default session, by over 1 MiB.
+    #[must_use]
+    pub fn takes_more(&self) -> Option<ArenaPlanError> {
+        let planned = self.resident_first_bytes.max(self.resident_later_bytes)?;
+        let original = self.original_first_bytes.max(self.original_later_bytes)?;
+        (planned > original + TOLERANCE_BYTES).then_some(ArenaPlanError::NoLess { planned, original })
+    }
+
     /// Takes in a session of the file that was loaded with the plan: the most of all counts.
     pub(super) fn take_load(&mut self, measured: &Measurement) {
         let peaks = measured.peaks.as_ref().ok();
@@ -137,15 +145,6 @@ impl ArenaPlanned {
         found
     }
 
-    /// By how much the process grows with the plan, where that is more than with the original in a default session.
-    #[must_use]
-    pub fn takes_more(&self) -> Option<ArenaPlanError> {
-        let found = &self.measured;
-        let planned = found.resident_first_bytes.max(found.resident_later_bytes)?;
-        let original = found.original_first_bytes.max(found.original_later_bytes)?;
-        (planned > original + TOLERANCE_BYTES).then_some(ArenaPlanError::NoLess { planned, original })
-    }
-
     /// The first growth of the process that was measured to be larger than predicted, which is the block, what runs take outside of it,
     /// and the code of kernels.
     #[must_use]
@@ -165,5 +164,35 @@ impl ArenaPlanned {
                 runs,
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_takes_more_where_the_process_grows_by_more_than_with_the_original() {
+        let measured = |planned: [u64; 2], original: Option<[u64; 2]>| ArenaMeasured {
+            dims: BTreeMap::new(),
+            load_bytes: 0,
+            block_bytes: 0,
+            outside_bytes: 0,
+            elsewhere: 0,
+            code_bytes: 0,
+            returned_bytes: 0,
+            original_first_bytes: original.map(|[first, _]| first << 20),
+            original_later_bytes: original.map(|[_, later]| later << 20),
+            resident_first_bytes: Some(planned[0] << 20),
+            resident_later_bytes: Some(planned[1] << 20),
+        };
+        // The most of all runs counts, and 1 MiB is nothing.
+        assert!(measured([9, 31], Some([20, 30])).takes_more().is_none());
+        let error = measured([33, 9], Some([20, 30])).takes_more().expect("it is more");
+        insta::assert_snapshot!(error, @"with the plan of its memory, the process grows by 34603008 bytes, with the original by 31457280");
+        assert!(
+            measured([33, 9], None).takes_more().is_none(),
+            "nothing to hold it against"
+        );
     }
 }

@@ -81,7 +81,7 @@ pub(super) fn plan_memory(
     let found = plan_arena(&request, host, control).and_then(|planned| {
         let wrong = planned.exceeded();
         wrong
-            .or_else(|| planned.takes_more().filter(|_| is_for_less))
+            .or_else(|| planned.measured.takes_more().filter(|_| is_for_less))
             .map_or(Ok(planned), Err)
     });
     match found {
