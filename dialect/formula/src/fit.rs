@@ -128,8 +128,8 @@ impl Fit {
         found
     }
 
-    /// A formula over other variables as one over those of this: `dims` says which dimension of the samples each of theirs is. `None` where more variables
-    /// would be needed than formulas may have.
+    /// A formula over other variables as one over those of this: `dims` says which dimension of the samples each of theirs is. One that has the same
+    /// size in all of the samples is that number: it may be that of no input. `None` where more variables would be needed than formulas may have.
     #[must_use]
     pub fn adopted(&mut self, formula: &Formula, of: &Variables, dims: &[usize]) -> Option<Formula> {
         let kept = self.derived.len();
@@ -141,35 +141,48 @@ impl Fit {
     }
 
     fn over_own(&mut self, formula: &Formula, of: &Variables, dims: &[usize]) -> Option<Formula> {
-        let mut terms = Vec::new();
+        let mut sum = Formula::constant(0);
         for (coefficient, powers) in formula.terms() {
-            let own = powers
-                .iter()
-                .map(|&(variable, power)| Some((self.own(variable, of, dims)?, power)));
-            terms.push((coefficient, own.collect::<Option<_>>()?));
+            let mut product = Formula::constant(coefficient);
+            for &(variable, power) in powers {
+                let own = self.own(variable, of, dims)?;
+                for _ in 0..power {
+                    product = product.times(&own)?;
+                }
+            }
+            sum = sum.plus(&product)?;
         }
-        Some(Formula::sum(terms))
+        Some(sum)
     }
 
-    /// The variable that stands for one of others.
-    fn own(&mut self, variable: usize, of: &Variables, dims: &[usize]) -> Option<usize> {
+    /// What stands for one of the others' variables.
+    fn own(&mut self, variable: usize, of: &Variables, dims: &[usize]) -> Option<Formula> {
         let Some(place) = variable.checked_sub(of.dims().len()) else {
-            return dims.get(variable).copied();
+            let dim = *dims.get(variable)?;
+            let mut sizes = self.samples.iter().filter_map(|sample| sample.get(dim));
+            let first = *sizes.next()?;
+            return match sizes.all(|&size| size == first) {
+                true => i64::try_from(first).ok().map(Formula::constant),
+                false => Some(Formula::variable(dim)),
+            };
         };
         let derived = match of.derived().get(place)? {
             Derived::Quotient(one, by) => Derived::Quotient(self.over_own(one, of, dims)?, *by),
             Derived::Max(one, other) => Derived::Max(self.over_own(one, of, dims)?, self.over_own(other, of, dims)?),
             Derived::Min(one, other) => Derived::Min(self.over_own(one, of, dims)?, self.over_own(other, of, dims)?),
         };
+        if let Some(number) = derived.as_constant() {
+            return Some(Formula::constant(number));
+        }
         if let Some(known) = self.derived.iter().position(|known| *known == derived) {
-            return Some(self.dims + known);
+            return Some(Formula::variable(self.dims + known));
         }
         let variable = self.dims + self.derived.len();
         if variable >= MOST_VARIABLES {
             return None;
         }
         self.derive(derived);
-        Some(variable)
+        Some(Formula::variable(variable))
     }
 
     fn with_bases(&mut self, numbers: &[u64]) -> Option<Formula> {

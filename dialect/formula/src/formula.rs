@@ -227,6 +227,12 @@ impl fmt::Display for Formula {
 }
 
 impl Derived {
+    /// The number that it is, if there is no variable in it.
+    #[must_use]
+    pub fn as_constant(&self) -> Option<i64> {
+        self.value(&[])?.try_into().ok()
+    }
+
     /// Its value where the variables before it have these.
     fn value(&self, variables: &[i128]) -> Option<i128> {
         Some(match self {

@@ -247,6 +247,42 @@ mod tests {
     }
 
     #[test]
+    fn a_dimension_that_is_the_same_in_all_runs_is_in_no_size() {
+        let mut shapes = [1, 4, 5, 8, 9, 12].map(|n| recording(n, &[(3 * 64 * n.div_ceil(4), 0, Some(2))]));
+        for shape in &mut shapes {
+            shape.dims.insert("channels".to_owned(), 3);
+        }
+        let recorded = [Recordings {
+            threads: 1,
+            shapes: shapes.to_vec(),
+        }];
+        let dims = vec![dim("channels"), dim("n")];
+        let mut variables = Variables::new(dims.clone());
+        let [channels, n] = [0, 1].map(Formula::variable);
+        let quarter = variables.ceil(&n, 4).expect("a quotient");
+        // Of the channels alone, so a number.
+        let pairs = variables.ceil(&channels, 2).expect("a quotient");
+        let factors = [&channels, &pairs, &Formula::constant(32)];
+        let bytes = factors
+            .iter()
+            .try_fold(quarter, |product, factor| product.times(factor));
+        let inferred = InferredSizes {
+            variables,
+            bytes: vec![bytes.expect("a product")],
+        };
+        let file = plans(ArenaPlanFile::default(), dims, dim(THREADS), &recorded, &inferred);
+        let text = file.to_string();
+        insta::assert_snapshot!(text.lines().skip(4).collect::<Vec<_>>().join("\n"), @r"
+        dim 1 8 channels
+        dim 1 8 n
+        let floor d1+3 4
+        plan buffers 1 orders 0 first 0
+        input d1,3 x
+        192*d2 0 2 heap
+        ");
+    }
+
+    #[test]
     fn threads_are_a_dimension_where_sizes_depend_on_them() {
         let of = |threads: u64| Recordings {
             threads,
