@@ -44,7 +44,7 @@ pub enum OnnxError {
         limit: usize,
     },
     /// Nodes depend on each other in a cycle.
-    #[error("the graph has a cycle through {}", quoted(nodes))]
+    #[error("the graph has a cycle through {}", quoted(nodes, LISTED))]
     Cycle {
         /// The nodes on the cycle, each one reading a result of the one before it.
         nodes: Vec<String>,
@@ -75,9 +75,9 @@ pub enum OnnxError {
     },
     /// Sizes of values that need memory cannot be derived from the model.
     #[error(
-        "the size of {} is unknown{}{}",
-        quoted(tensors),
-        open_dims(dims),
+        "{}the size of {} is unknown{}",
+        without_dims(dims),
+        quoted(tensors, if dims.is_empty() { LISTED } else { 1 }),
         causes_text(causes)
     )]
     UnknownSizes {
@@ -172,24 +172,24 @@ impl OnnxError {
 /// Names listed in a message at most; the error's fields hold all of them.
 const LISTED: usize = 8;
 
-fn quoted(names: &[String]) -> String {
+fn quoted(names: &[String], most: usize) -> String {
     let mut text = names
         .iter()
-        .take(LISTED)
+        .take(most)
         .map(|n| format!("`{}`", shown(n)))
         .collect::<Vec<_>>()
         .join(", ");
-    if names.len() > LISTED {
-        text.push_str(&format!(" and {} more", names.len() - LISTED));
+    if names.len() > most {
+        text.push_str(&format!(" and {} more", names.len() - most));
     }
     text
 }
 
-fn open_dims(dims: &[String]) -> String {
-    if dims.is_empty() {
-        String::new()
-    } else {
-        format!("; open dimensions: {}", quoted(dims))
+fn without_dims(dims: &[String]) -> String {
+    match dims {
+        [] => String::new(),
+        [dim] => format!("without the dimension `{}`, ", shown(dim)),
+        dims => format!("without the dimensions {}, ", quoted(dims, LISTED)),
     }
 }
 
@@ -209,6 +209,6 @@ fn known_text(label: &str, names: &[String]) -> String {
     if names.is_empty() {
         "no dimension is open".to_owned()
     } else {
-        format!("{label} {}", quoted(names))
+        format!("{label} {}", quoted(names, LISTED))
     }
 }

@@ -97,6 +97,19 @@ fn shape(shape: Option<&TensorShapeProto>, given: &Dims) -> Result<Option<Vec<Di
     dims.collect::<Result<Vec<_>, _>>().map(Some)
 }
 
+/// Which dimensions of a tensor have names with given sizes.
+pub(crate) fn given_names(ty: &TypeProto, given: &Dims) -> Vec<bool> {
+    let Some(type_proto::Value::TensorType(tensor)) = &ty.value else {
+        return Vec::new();
+    };
+    let dims = tensor.shape.iter().flat_map(|shape| &shape.dim);
+    let is_given = dims.map(|dim| match &dim.value {
+        Some(dimension::Value::DimParam(name)) => given.contains_key(name),
+        _ => false,
+    });
+    is_given.take(MAX_RANK).collect()
+}
+
 /// Every dimension name in the model, in subgraphs and functions too.
 pub(crate) fn dimension_names(model: &ModelProto) -> BTreeSet<String> {
     let mut names = BTreeSet::new();

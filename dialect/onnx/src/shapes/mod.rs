@@ -39,7 +39,7 @@ use crate::functions::{Function, Functions};
 use crate::marks::origin;
 use crate::opsets::Opsets;
 use crate::tensor::{dense_type, sparse_type};
-use crate::types::{Dims, MAX_RANK, value_type};
+use crate::types::{Dims, MAX_RANK, given_names, value_type};
 use crate::values::{Follows, Operands, Tensor, evaluate};
 use bodies::Bodies;
 pub(crate) use bodies::BodyTypes;
@@ -234,6 +234,8 @@ struct Scope<'s, 'm> {
     parent: Option<&'s Scope<'s, 'm>>,
     values: FxHashMap<&'m str, Value>,
     declared: FxHashMap<&'m str, ValueType>,
+    /// Of those whose shape names dimensions that have given sizes: which of their dimensions these are.
+    named: FxHashMap<&'m str, Vec<bool>>,
     opsets: &'s Opsets,
     bindings: Option<&'s Bindings<'m>>,
     /// Whether this is the main graph, whose open dimensions get names.
@@ -242,11 +244,11 @@ struct Scope<'s, 'm> {
 
 impl<'s, 'm> Scope<'s, 'm> {
     fn new(parent: Option<&'s Scope<'s, 'm>>, opsets: &'s Opsets, bindings: Option<&'s Bindings<'m>>) -> Self {
-        let (values, declared) = (FxHashMap::default(), FxHashMap::default());
         Self {
             parent,
-            values,
-            declared,
+            values: FxHashMap::default(),
+            declared: FxHashMap::default(),
+            named: FxHashMap::default(),
             opsets,
             bindings,
             main: false,
@@ -335,8 +337,12 @@ impl<'m> Inference<'m> {
                 tensor: value.name.clone(),
                 why,
             };
+            let names = given_names(ty, self.given);
             let ty = value_type(ty, self.given).map_err(impossible)?;
             ty.bytes().map_err(|error| impossible(error.to_string()))?;
+            if names.contains(&true) {
+                scope.named.insert(&value.name, names);
+            }
             scope.declared.insert(&value.name, ty);
         }
         Ok(())
@@ -348,7 +354,8 @@ impl<'m> Inference<'m> {
             return;
         }
         if let Some(declared) = scope.declared.get(name) {
-            self.refine(&mut value.io, declared, name, scope.main);
+            let named = scope.named.get(name).map_or(&[][..], Vec::as_slice);
+            self.refine(&mut value.io, (declared, named), name, scope.main);
         }
         value.know_if_empty();
         self.budget.admit(&mut value);
@@ -357,8 +364,9 @@ impl<'m> Inference<'m> {
     }
 
     /// Puts declared types over inferred ones. A declared number wins over an inferred one: the file may know more than
-    /// the rules (it may stem from a run), and a runtime that disagrees will say so at load.
-    fn refine(&mut self, io: &mut NodeIo, declared: &ValueType, name: &str, learns: bool) {
+    /// the rules (it may stem from a run), and a runtime that disagrees will say so at load. A name does not, even if it has a given size:
+    /// exporters give the sides of a result the names of those of the image, whatever they are. `named` says which dimensions have such names.
+    fn refine(&mut self, io: &mut NodeIo, (declared, named): (&ValueType, &[bool]), name: &str, learns: bool) {
         let stated = self.symbols.node_io(declared);
         match (&mut io.type_info, stated.type_info) {
             (Some(inferred), Some(stated)) if inferred.rank() == stated.rank() => {
@@ -366,11 +374,14 @@ impl<'m> Inference<'m> {
                 let ValueType::Tensor { shape: Some(dims), .. } = declared else {
                     return;
                 };
-                for ((inferred, stated), dim) in inferred.shape.iter_mut().zip(stated.shape).zip(dims) {
+                for (axis, ((inferred, stated), dim)) in
+                    inferred.shape.iter_mut().zip(stated.shape).zip(dims).enumerate()
+                {
+                    let has_name = named.get(axis).copied().unwrap_or(false);
                     let keeps = match dim {
-                        Dim::Known(_) | Dim::Free { .. } => false,
+                        Dim::Known(_) | Dim::Free { .. } if !has_name => false,
                         // A name that comes from the inputs says more than one that stands only here.
-                        Dim::Symbol(_) => {
+                        Dim::Known(_) | Dim::Free { .. } | Dim::Symbol(_) => {
                             let named = inferred.as_symbol().is_none_or(|id| self.symbols.is_named(id));
                             named && !inferred.is_overflow()
                         }

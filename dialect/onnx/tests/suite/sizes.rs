@@ -35,7 +35,7 @@ fn open_dimensions_are_listed_and_settled_by_name() {
     );
     let settled = open_with(&m, &[("N", 4), ("T", 5)], &[]).unwrap();
     assert_eq!(bytes(settled.graph(), "y"), Some(4 * 3 * 5 * 4));
-    insta::assert_snapshot!(open_with(&m, &[("N", 4)], &[]).err().unwrap(), @"the size of `a`, `y` is unknown; open dimensions: `T`");
+    insta::assert_snapshot!(open_with(&m, &[("N", 4)], &[]).err().unwrap(), @"without the dimension `T`, the size of `a` and 1 more is unknown");
 }
 
 #[test]
@@ -124,6 +124,23 @@ fn what_the_file_states_counts_before_what_is_inferred() {
         (bytes(model.graph(), "a"), bytes(model.graph(), "y")),
         (Some(20), Some(20))
     );
+}
+
+#[test]
+fn a_name_that_a_result_shares_with_an_input_says_less_than_what_follows() {
+    let pool = node("MaxPool", &["x"], &["y"])
+        .ints("kernel_shape", &[4, 4])
+        .ints("strides", &[4, 4]);
+    let mut g = graph(&[("x", tensor_type(FLOAT, "1 2 height width"))], vec![pool], &["y"]);
+    g.output[0] = value("y", Some(tensor_type(FLOAT, "1 2 height width")));
+    let given = [("height", 8), ("width", 16)];
+    let settled = open_with(&model(g.clone()), &given, &[]).unwrap();
+    assert_eq!(bytes(settled.graph(), "y"), Some(2 * 2 * 4 * 4));
+    // Where nothing follows, it counts.
+    let mystery = node("Mystery", &["x"], &["y"]).domain("my").named("m");
+    g.node = vec![NodeProto::from(mystery)];
+    let settled = open_with(&model(g), &given, &[]).unwrap();
+    assert_eq!(bytes(settled.graph(), "y"), Some(2 * 8 * 16 * 4));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use remat::onnx::OnnxError;
 use remat::ortools::LibraryError;
 use remat::plan::{BudgetSpec, StopReason};
 use remat::{Error, PlacementError, PlanError, ReadError, SaveError, SolveError};
+use remat_files::shown;
 use remat_onnxruntime_deploy::DeployError;
 use remat_onnxruntime_run::RuntimeError;
 
@@ -64,8 +65,15 @@ pub(super) fn help(error: &anyhow::Error) -> Option<String> {
 fn reading(error: &ReadError) -> Option<String> {
     let text = match error {
         ReadError::MlirModule { .. } => "only the main command, `remat-opt IN.mlir -o OUT.mlir`, takes a module",
-        ReadError::Onnx(OnnxError::UnknownSizes { .. }) => {
-            "give the dimensions with `--dim NAME=N`, or single sizes with `--size TENSOR=BYTES`"
+        ReadError::Onnx(OnnxError::UnknownSizes { dims, .. }) => {
+            let dims: Vec<String> = dims.iter().map(|dim| format!("{}=N", shown(dim))).collect();
+            return Some(match dims.as_slice() {
+                [] => "give single sizes with `--size TENSOR=BYTES`".to_owned(),
+                dims => format!(
+                    "give the sizes of a typical run, `--dim {}`, or single sizes with `--size TENSOR=BYTES`",
+                    dims.join(",")
+                ),
+            });
         }
         ReadError::ForeignFormat { what, .. } => what.remedy(),
         ReadError::Onnx(OnnxError::ExternalData { .. }) if streams::stdin_is_held() => {
