@@ -12,9 +12,18 @@ const MOST_BOXES: usize = 1 << 12;
 /// How often the equations narrow a box in a row.
 const MOST_PASSES: usize = 8;
 
-/// Sizes of the open dimensions with which a plan begins with these allocations; `None` where none were found.
+/// Sizes of the open dimensions with which a plan begins with these allocations; `None` where none were found. Where a buffer may have no bytes,
+/// sizes for which all of them have some are looked for first.
 pub(crate) fn dims(plans: &Plans, plan: &Plan, seen: &[u64], anchor: &[u64]) -> Option<Vec<u64>> {
+    let may_skip = plan.buffers.iter().take(seen.len()).any(|buffer| buffer.may_be_empty);
+    let full = solution(plans, plan, (seen, true), anchor);
+    full.or_else(|| may_skip.then(|| solution(plans, plan, (seen, false), anchor))?)
+}
+
+/// The same; `seen` says whether each buffer was seen, or those without bytes were not.
+fn solution(plans: &Plans, plan: &Plan, seen: (&[u64], bool), anchor: &[u64]) -> Option<Vec<u64>> {
     let (equations, depends) = equations(plan, seen)?;
+    let seen = seen.0;
     let count = plans.ranges().len();
     let start = plans.ranges().iter().enumerate().map(|(dim, &(least, most))| {
         let near = anchor.get(dim).copied().unwrap_or(least).clamp(least, most);
@@ -57,12 +66,14 @@ pub(crate) fn dims(plans: &Plans, plan: &Plan, seen: &[u64], anchor: &[u64]) -> 
 }
 
 /// The derived variables on which equations depend, each with its number, where so many are open dimensions.
-fn used<'p>(equations: &[Equation<'_>], derived: &'p [Derived], dims: usize) -> Vec<(usize, &'p Derived)> {
+fn used<'p>(equations: &[Equation], derived: &'p [Derived], dims: usize) -> Vec<(usize, &'p Derived)> {
     let of = |formula: &Formula| {
         let variables = formula.terms().flat_map(|(_, powers)| powers);
         variables.fold(0u64, |bits, &(variable, _)| bits | 1 << variable.min(63))
     };
-    let mut needed = equations.iter().fold(0, |bits, equation| bits | of(equation.formula));
+    let mut needed = equations
+        .iter()
+        .fold(0, |bits, equation| bits | of(&equation.common) | of(&equation.rest));
     let mut used = Vec::new();
     for (place, one) in derived.iter().enumerate().rev() {
         let variable = dims + place;
@@ -80,7 +91,7 @@ fn used<'p>(equations: &[Equation<'_>], derived: &'p [Derived], dims: usize) -> 
 
 /// Narrows the intervals of the open dimensions, of which there are so many, and of what is derived from them, to what the equations leave; whether
 /// something is left.
-fn narrow(equations: &[Equation<'_>], derived: &[(usize, &Derived)], variables: &mut [Interval], dims: usize) -> bool {
+fn narrow(equations: &[Equation], derived: &[(usize, &Derived)], variables: &mut [Interval], dims: usize) -> bool {
     for _ in 0..MOST_PASSES {
         let before: Vec<Interval> = variables[..dims].to_vec();
         for &(variable, one) in derived {
@@ -89,11 +100,7 @@ fn narrow(equations: &[Equation<'_>], derived: &[(usize, &Derived)], variables: 
                 return false;
             }
         }
-        let holds = |equation: &Equation<'_>, variables: &mut [Interval]| {
-            let most = if equation.is_exact { equation.bytes } else { i128::MAX };
-            solve(equation.formula, (equation.bytes, most), variables)
-        };
-        if !equations.iter().all(|equation| holds(equation, variables)) {
+        if !equations.iter().all(|equation| equation.narrow(variables)) {
             return false;
         }
         for &(variable, one) in derived.iter().rev() {
@@ -194,15 +201,64 @@ fn root(of: i128, power: u32) -> i128 {
     found
 }
 
-struct Equation<'p> {
-    formula: &'p Formula,
+/// What an allocation says: a product, which is this many bytes, or where it is not exact at least so many.
+struct Equation {
+    /// What all terms of the formula have in common: in `d0*d3-d0` the size of a batch. Bounds of the whole are closer so than term by term.
+    common: Formula,
+    rest: Formula,
     bytes: i128,
     is_exact: bool,
 }
 
+impl Equation {
+    fn new(formula: &Formula, bytes: i128, is_exact: bool) -> Self {
+        let mut terms = formula.terms();
+        let mut common = terms.next().map_or_else(Vec::new, |(_, powers)| powers.to_vec());
+        let power_in = |powers: &[(usize, u32)], variable: usize| {
+            let found = powers.iter().find(|(other, _)| *other == variable);
+            found.map_or(0, |&(_, power)| power)
+        };
+        for (_, powers) in terms {
+            for (variable, power) in &mut common {
+                *power = (*power).min(power_in(powers, *variable));
+            }
+        }
+        let rest = formula.terms().map(|(coefficient, powers)| {
+            let left = powers
+                .iter()
+                .map(|&(variable, power)| (variable, power - power_in(&common, variable)));
+            (coefficient, left.collect())
+        });
+        Self {
+            rest: Formula::sum(rest),
+            common: Formula::sum([(1, common)]),
+            bytes,
+            is_exact,
+        }
+    }
+
+    /// Narrows the intervals of variables to what it leaves; whether something is left.
+    fn narrow(&self, variables: &mut [Interval]) -> bool {
+        let most = if self.is_exact { self.bytes } else { i128::MAX };
+        let quotients = |(low, high): Interval| {
+            if low < 0 || high < 1 {
+                return (i128::MIN, i128::MAX);
+            }
+            let least = (self.bytes + high - 1) / high;
+            (least, if low > 0 { most / low } else { i128::MAX })
+        };
+        let rest = quotients(self.common.bounds(variables));
+        if !solve(&self.rest, rest, variables) {
+            return false;
+        }
+        let common = quotients(self.rest.bounds(variables));
+        solve(&self.common, common, variables)
+    }
+}
+
 /// What the allocations say, and the open dimensions of which they say something, as bits; `None` where they contradict each other.
-fn equations<'p>(plan: &'p Plan, seen: &[u64]) -> Option<(Vec<Equation<'p>>, u64)> {
-    let mut equations: Vec<(usize, Equation<'p>)> = Vec::new();
+fn equations(plan: &Plan, (seen, is_full): (&[u64], bool)) -> Option<(Vec<Equation>, u64)> {
+    let mut equations: Vec<(usize, Equation)> = Vec::new();
     let (mut all, mut is_aligned) = (0, true);
     if seen.len() > plan.buffers.len() {
         return None;
@@ -214,7 +270,7 @@ fn equations<'p>(plan: &'p Plan, seen: &[u64]) -> Option<(Vec<Equation<'p>>, u64
             may_be_empty,
             ..
         } = buffer;
-        if may_be_empty {
+        if may_be_empty && !is_full {
             // From here on it is unknown which allocation is which.
             is_aligned = false;
             break;
@@ -231,14 +287,7 @@ fn equations<'p>(plan: &'p Plan, seen: &[u64]) -> Option<(Vec<Equation<'p>>, u64
             Some((_, equation)) if !is_exact => equation.bytes = equation.bytes.max(bytes),
             Some((_, equation)) if equation.bytes != bytes => return None,
             Some(_) => {}
-            None => equations.push((
-                number,
-                Equation {
-                    formula,
-                    bytes,
-                    is_exact,
-                },
-            )),
+            None => equations.push((number, Equation::new(formula, bytes, is_exact))),
         }
         all |= depends;
     }
@@ -294,6 +343,23 @@ mod tests {
             }
         }
         assert_eq!(root(-5, 2), -1);
+    }
+
+    #[test]
+    fn sizes_of_which_the_smallest_would_leave_nothing_are_found_in_wide_ranges() {
+        // Windows of 10 every 5 elements, then of 2 every 2: of fewer than 10 there are none.
+        let text = "remat-arena 2\nmodel m\nruntime r\nlevel all\ndim 1 4096 batch\ndim 1 64000 length\nlet floor d1 5\n\
+                    let floor d2-1 2\nplan buffers 3 orders 1 first 0\n2048*d0*d2-2048*d0 0 2 0\n<=65536 1 3 1\n2048*d0*d3 2 4 2\n";
+        let plans = Plans::new(&ArenaPlanFile::parse(text).expect("it is well-formed"));
+        let plan = plans.plan(0).expect("it has one");
+        let sizes = plans.shape(0, &[1, 16_000]).expect("it is small").sizes;
+        for anchor in [&[][..], &[1, 1], &[1, 16_000], &[4096, 64_000]] {
+            for seen in 1..=3 {
+                let found = dims(&plans, plan, &sizes[..seen], anchor).expect("there is a solution");
+                let found = plans.shape(0, &found).expect("it is small");
+                assert!(found.begins_with(&plans, &sizes[..seen]).is_some());
+            }
+        }
     }
 
     proptest! {

@@ -17,6 +17,9 @@ const SEED: u64 = 0;
 /// The runs of the first shape that are recorded: kernels may set up something in the first one.
 const FIRST_RUNS: usize = 2;
 
+/// Where time is short, no more shapes are tried once the model did not run with so many.
+const MOST_FAILED: usize = 64;
+
 /// A buffer of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RecordedBuffer {
@@ -106,8 +109,8 @@ pub(crate) fn record_here(
     let mut error = None;
     let mut run = |shape: &Dims| {
         let is_first = recorded.recordings.is_empty();
-        let ran = recorded.recordings.len() + recorded.failed.len();
-        if ran >= options.least.max(1) && options.time.is_some_and(|most| start.elapsed() >= most) {
+        let is_enough = recorded.recordings.len() >= options.least.max(1) || recorded.failed.len() >= MOST_FAILED;
+        if is_enough && options.time.is_some_and(|most| start.elapsed() >= most) {
             return None;
         }
         let mut dims = settings.dims.clone();

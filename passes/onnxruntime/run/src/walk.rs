@@ -11,10 +11,14 @@ use remat_formula::{Range, Ranges};
 
 /// Places, from 0, of sizes that are tried for all dimensions at once, until some work.
 const BASES: [u64; 7] = [0, 1, 3, 7, 15, 31, 63];
+/// And then these parts of the place that is known to work, as divisors: a sound has thousands of samples at least.
+const PARTS: [u64; 4] = [16, 8, 4, 2];
 /// Steps that are tried in each dimension.
 const STEPS: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
 /// How many steps the shapes of a line are apart from the smallest: the near ones of all lines come first, the others last.
 const NEAR: [u64; 7] = [1, 2, 3, 4, 5, 7, 9];
+/// Between that and the shape that is known to work, by their distance, in eighths: windows that move by hundreds show there only.
+const BETWEEN: [u64; 3] = [4, 2, 6];
 const FAR: [u64; 7] = [12, 16, 17, 24, 33, 48, 64];
 /// Shapes off the lines for each dimension, and how many steps they are apart at most.
 const MIXED: u64 = 8;
@@ -83,15 +87,22 @@ fn steps(ranges: &Ranges, works: &Dims, run: &mut dyn FnMut(&Dims) -> Option<boo
         partition(ranges.count(name), is_below)
     };
     let mut base: Vec<u64> = names.iter().map(place_of).collect();
-    for place in BASES {
-        let smaller: Vec<u64> = base.iter().map(|&most| place.min(most)).collect();
+    let known = base.clone();
+    // Parts of fewer than 64 are among the others.
+    let smaller = |most: u64| {
+        let parts = PARTS.map(|part| (most / part).max(most.min(64)));
+        BASES.into_iter().map(move |place| place.min(most)).chain(parts)
+    };
+    for tried in 0..BASES.len() + PARTS.len() {
+        let smaller = base.iter().map(|&most| smaller(most).nth(tried).unwrap_or(most));
+        let smaller: Vec<u64> = smaller.collect();
         if run(&at(&smaller))? {
             base = smaller;
             break;
         }
     }
     for dim in 0..names.len() {
-        for place in BASES.into_iter().filter(|&place| place < base[dim]) {
+        for place in smaller(base[dim]).filter(|&place| place < base[dim]) {
             let smaller = with(&base, dim, place);
             if run(&at(&smaller))? {
                 base = smaller;
@@ -118,7 +129,18 @@ fn steps(ranges: &Ranges, works: &Dims, run: &mut dyn FnMut(&Dims) -> Option<boo
         }
         Some(())
     };
+    let between = |eighths: &[u64], run: &mut dyn FnMut(&Dims) -> Option<bool>| {
+        for eighths in eighths {
+            for (dim, &step) in step.iter().enumerate() {
+                let steps = (known[dim] - base[dim]) * eighths / 8 / step.max(1);
+                run(&at(&with(&base, dim, base[dim] + steps * step)))?;
+            }
+        }
+        Some(())
+    };
+    between(&BETWEEN[..1], run)?;
     line(&NEAR, run)?;
+    between(&BETWEEN[1..], run)?;
     // Numbers that look random, the same in every walk.
     let mut state = 1u64;
     let mut any = || {
@@ -206,6 +228,21 @@ mod tests {
             ran.iter()
                 .any(|dims| dims["h"] != 64 && dims["w"] != 64 && dims["n"] > 1)
         );
+    }
+
+    #[test]
+    fn windows_that_move_by_hundreds_show() {
+        let is_one = |dims: &Dims| dims["samples"] >= 400;
+        let ran = ran(
+            "batch=1..64,samples=1..64000",
+            &[("batch", 1), ("samples", 16_000)],
+            is_one,
+        );
+        let soon: Vec<u64> = ran.iter().take(8).map(|dims| dims["samples"] / 320).collect();
+        let different: BTreeSet<u64> = soon.iter().copied().collect();
+        assert!(different.len() >= 3, "{soon:?}");
+        assert!(ran.iter().skip(1).all(|dims| dims["samples"] < 16_000), "{ran:?}");
+        assert!(ran.len() < 80, "{}", ran.len());
     }
 
     #[test]
