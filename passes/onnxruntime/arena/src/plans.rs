@@ -86,6 +86,14 @@ impl Plans {
         self.most.block
     }
 
+    /// Most bytes of runs of any sizes within the ranges: the largest block, and what lies outside of it, which is all of a plan whose buffers have no
+    /// places yet.
+    #[must_use]
+    #[cfg(not(arena_library))]
+    pub fn most_bytes(&self) -> u64 {
+        self.most.block.saturating_add(self.most.outside)
+    }
+
     /// What proves that it is.
     #[must_use]
     #[cfg(not(arena_library))]

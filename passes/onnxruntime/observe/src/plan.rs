@@ -52,7 +52,7 @@ const LEAST_SHAPES: usize = 8;
 const SMALL_SHAPES: usize = 4;
 /// How often plans are made again for shapes that did not follow them.
 const ROUNDS: usize = 3;
-/// The largest block of a plan for sizes of which no range is stated.
+/// The most that a plan is for, where no range of sizes is stated: beyond, a block has no room among the addresses.
 const MOST_UNSTATED_BYTES: u64 = 64 << 30;
 /// How many more sessions are recorded to find out why one did not follow its plan.
 const OTHER_SESSIONS: usize = 3;
@@ -285,7 +285,7 @@ impl Planner<'_> {
             self.request.inferred,
         );
         file.weights = self.request.weights.and_then(|file| weights::planned(file, recordings));
-        while Plans::new(&file).block_bytes() > MOST_UNSTATED_BYTES && samples.narrow(self.request.ranges) {
+        while Plans::new(&file).most_bytes() > MOST_UNSTATED_BYTES && samples.narrow(self.request.ranges) {
             for (dim, narrow) in file.dims.iter_mut().zip(samples.open()) {
                 *dim = narrow;
             }
