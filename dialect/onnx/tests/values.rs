@@ -188,6 +188,10 @@ fn elementwise() -> impl Strategy<Value = Case> {
         case("Pow", vec![base, integers(&[], &[exponent])], Vec::new())
     });
     let roots = (0_i64..100).prop_map(|value| case("Sqrt", vec![numbers(FLOAT, &[], &[value])], Vec::new()));
+    let squares = (0_i64..2000).prop_map(|root| {
+        let (square, half) = (numbers(FLOAT, &[], &[2 * root * root]), numbers(FLOAT, &[], &[1]));
+        case("Pow", vec![square, half], Vec::new())
+    });
     let truth = (prop::sample::select(&["And", "Or", "Xor"][..]), shapes(0)).prop_flat_map(|(op, dims)| {
         let pair = (of_shape(&[BOOL], dims.clone()), of_shape(&[BOOL], dims));
         pair.prop_map(move |(a, b)| case(op, vec![a, b], Vec::new()))
@@ -201,7 +205,7 @@ fn elementwise() -> impl Strategy<Value = Case> {
         prop::sample::select(&[FLOAT, INT32, INT64, BOOL, FLOAT16, DOUBLE][..]),
     );
     let casts = casts.prop_map(|((tensor, _), to)| case("Cast", vec![tensor], vec![int("to", i64::from(to))]));
-    prop_oneof![pairs, divisions, singles, powers, roots, truth, choice, casts]
+    prop_oneof![pairs, divisions, singles, powers, roots, squares, truth, choice, casts]
 }
 
 fn layouts() -> impl Strategy<Value = Case> {

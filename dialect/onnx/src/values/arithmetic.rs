@@ -179,11 +179,18 @@ fn has_nan(values: &[f64]) -> bool {
     values.iter().any(|value| value.is_nan())
 }
 
-/// Whether powers are exact, so that every library gives the same: small whole bases and exponents.
+/// The largest number whose root is taken for exact: single precision has all whole numbers up to here.
+const LARGEST_SQUARE: f64 = 16_777_216.0;
+
+/// Whether powers are exact, so that every library gives the same: small whole bases and exponents, and roots of squares.
 fn is_exact_power(bases: &[f64], exponents: &[f64]) -> bool {
     let small = |limit: f64| move |value: &f64| value.fract() == 0.0 && value.abs() <= limit;
     let trivial = exponents.iter().all(|value| [0.0, 1.0].contains(value));
-    trivial || (bases.iter().all(small(64.0)) && exponents.iter().all(|value| small(3.0)(value) && *value >= 0.0))
+    let is_square = |value: &f64| (0.0..=LARGEST_SQUARE).contains(value) && value.sqrt().fract() == 0.0;
+    let are_roots = exponents.iter().all(|&value| value == 0.5) && bases.iter().all(is_square);
+    trivial
+        || are_roots
+        || (bases.iter().all(small(64.0)) && exponents.iter().all(|value| small(3.0)(value) && *value >= 0.0))
 }
 
 fn comparison(name: &str) -> Option<fn(Option<Ordering>) -> bool> {

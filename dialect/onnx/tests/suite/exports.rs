@@ -138,6 +138,17 @@ fn sums() -> Vec<Idiom> {
             16 * 36,
         ),
         (
+            "the side of a square, from how many elements it has",
+            after_shape([
+                node("Mul", &["s", "s"], &["squares"]),
+                node("Cast", &["squares"], &["f"]).int("to", 1),
+                node("Pow", &["f", "half"], &["sides"]),
+                node("Cast", &["sides"], &["size"]).int("to", 7),
+            ]),
+            vec![floats("half", &[0.5])],
+            24,
+        ),
+        (
             "a scale in floating point, rounded up",
             after_shape([
                 node("Cast", &["s"], &["f"]).int("to", 1),
