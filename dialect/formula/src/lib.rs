@@ -5,6 +5,7 @@
 //! | `formula` | polynomials in the open dimensions, and in what is derived from these |
 //! | `arithmetic` | sums, products and exact quotients of formulas |
 //! | `variables` | what is derived, in one form |
+//! | `sums` | names of dimensions that say a sum |
 //! | `names` | formulas in the names of their variables |
 //! | `fit` | formulas for numbers that are known for some sizes |
 //! | `ranges` | ranges of sizes, as a user states them |
@@ -19,6 +20,7 @@ mod names;
 mod parts;
 mod ranges;
 mod shapes;
+mod sums;
 mod variables;
 mod within;
 
@@ -28,5 +30,6 @@ pub use names::Names;
 pub use parts::{Bound, Part, parts};
 pub use ranges::{Range, Ranges, RangesError};
 pub use shapes::Shape;
+pub use sums::{Summand, size_of, summands};
 pub use variables::Variables;
 pub use within::{PeakBound, Proof, Within};

@@ -3,6 +3,8 @@
 use onnx_protobuf::tensor_shape_proto::dimension::Value;
 use onnx_protobuf::{GraphProto, ModelProto, TensorShapeProto, TypeProto, type_proto};
 
+use remat_formula::size_of;
+
 use crate::attributes::subgraphs_mut;
 use crate::types::dimension_names;
 use crate::{ImportOptions, OnnxError};
@@ -12,10 +14,9 @@ pub(crate) fn fix_dims(model: &mut ModelProto, options: &ImportOptions) {
     if options.fixed.is_empty() {
         return;
     }
-    let value_of = |name: &str| {
-        let value = options.fixed.contains(name).then(|| options.dims.get(name)).flatten()?;
-        i64::try_from(*value).ok()
-    };
+    let mut fixed = options.dims.clone();
+    fixed.retain(|name, _| options.fixed.contains(name));
+    let value_of = |name: &str| i64::try_from(size_of(name, &fixed)?).ok();
     let Some(graph) = model.graph.as_mut() else { return };
     for input in &mut graph.input {
         for (axis, dim) in input.type_.as_mut().into_iter().flat_map(unnamed) {

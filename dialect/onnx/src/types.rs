@@ -6,6 +6,7 @@ use onnx_protobuf::{
     GraphProto, ModelProto, NodeProto, TensorShapeProto, TypeProto, tensor_shape_proto::dimension, type_proto,
 };
 use protobuf::MessageField;
+use remat_formula::size_of;
 use remat_ir::{Dim, ElementType, ValueType};
 
 use crate::attributes::subgraphs;
@@ -89,9 +90,9 @@ fn shape(shape: Option<&TensorShapeProto>, given: &Dims) -> Result<Option<Vec<Di
             "the name of a dimension has {} bytes, more than {MAX_NAME}",
             name.len()
         )),
-        Some(dimension::Value::DimParam(name)) if !name.is_empty() => Ok(given
-            .get(name)
-            .map_or_else(|| Dim::Symbol(name.clone()), |&value| Dim::Known(value))),
+        Some(dimension::Value::DimParam(name)) if !name.is_empty() => {
+            Ok(size_of(name, given).map_or_else(|| Dim::Symbol(name.clone()), Dim::Known))
+        }
         _ => Ok(Dim::Unknown),
     });
     dims.collect::<Result<Vec<_>, _>>().map(Some)
@@ -104,7 +105,7 @@ pub(crate) fn given_names(ty: &TypeProto, given: &Dims) -> Vec<bool> {
     };
     let dims = tensor.shape.iter().flat_map(|shape| &shape.dim);
     let is_given = dims.map(|dim| match &dim.value {
-        Some(dimension::Value::DimParam(name)) => given.contains_key(name),
+        Some(dimension::Value::DimParam(name)) => size_of(name, given).is_some(),
         _ => false,
     });
     is_given.take(MAX_RANK).collect()

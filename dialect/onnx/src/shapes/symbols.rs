@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use onnx_runtime_ir::{DataType, SymbolId};
 use onnx_runtime_shape_inference::{DimExpr, NodeIo, SymbolInterner, TensorType, TypeInfo, ValueType as Container};
+use remat_formula::{Summand, size_of, summands};
 use remat_ir::{Dim, ElementType, ValueType};
 use rustc_hash::FxHashMap;
 
@@ -90,8 +91,16 @@ impl<'o> Symbols<'o> {
 
     /// The dimension of this name.
     fn named(&mut self, name: &str) -> DimExpr {
-        if let Some(value) = self.given.get(name).and_then(|&v| i64::try_from(v).ok()) {
+        if let Some(value) = size_of(name, self.given).and_then(|size| i64::try_from(size).ok()) {
             return DimExpr::constant(value);
+        }
+        if let Some(parts) = summands(name, |part| self.names.contains(part)) {
+            return parts.into_iter().fold(DimExpr::constant(0), |sum, part| match part {
+                Summand::Dim(name) => sum.add(&self.named(name)),
+                Summand::Number(number) => {
+                    sum.add(&i64::try_from(number).map_or_else(|_| DimExpr::overflow(), DimExpr::constant))
+                }
+            });
         }
         if let Some(&id) = self.ids.get(name) {
             return DimExpr::symbol(id);

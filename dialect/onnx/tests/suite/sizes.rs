@@ -127,6 +127,27 @@ fn what_the_file_states_counts_before_what_is_inferred() {
 }
 
 #[test]
+fn a_dimension_whose_name_is_a_sum_has_the_sum_as_its_size() {
+    let joined = node("Concat", &["past", "x"], &["all"]).int("axis", 0);
+    let masked = node("Add", &["all", "mask"], &["y"]);
+    let types = [
+        ("past", tensor_type(FLOAT, "past_length")),
+        ("x", tensor_type(FLOAT, "length")),
+        ("mask", tensor_type(FLOAT, "past_length+length")),
+    ];
+    let m = model(graph(&types, vec![joined, masked], &["y"]));
+    let Err(OnnxError::UnknownSizes { dims, .. }) = open(&m) else {
+        panic!("sizes are known")
+    };
+    assert_eq!(dims, ["length", "past_length"]);
+    let settled = open_with(&m, &[("past_length", 60), ("length", 4)], &[]).unwrap();
+    assert_eq!(
+        ["mask", "y"].map(|name| bytes(settled.graph(), name)),
+        [Some(64 * 4); 2]
+    );
+}
+
+#[test]
 fn a_name_that_a_result_shares_with_an_input_says_less_than_what_follows() {
     let pool = node("MaxPool", &["x"], &["y"])
         .ints("kernel_shape", &[4, 4])

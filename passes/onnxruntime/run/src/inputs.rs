@@ -7,6 +7,7 @@ use ort::memory::Allocator;
 use ort::value::{DynTensor, TensorElementType, ValueType};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+use remat_formula::size_of;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -130,8 +131,8 @@ pub(crate) fn seeded(name: &str, ty: &ValueType, dims: &BTreeMap<String, u64>, s
     let resolve = |(axis, (&dim, symbol)): (usize, (&i64, &String))| match u64::try_from(dim) {
         Ok(known) => known.cast_signed(),
         Err(_) => {
-            let given = dims.get(&dim_name(name, axis, symbol));
-            given.copied().unwrap_or(1).cast_signed()
+            let given = size_of(&dim_name(name, axis, symbol), dims);
+            given.unwrap_or(1).cast_signed()
         }
     };
     let dims_of = shape.iter().zip(dimension_symbols.iter()).enumerate();

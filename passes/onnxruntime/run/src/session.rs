@@ -9,6 +9,7 @@ use ort::logging::LogLevel;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{Session, SessionOutputs};
 use ort::value::{DynTensor, DynValue, Outlet};
+use remat_formula::summands;
 
 use crate::planned::ArenaLibrary;
 use crate::{
@@ -199,12 +200,13 @@ impl Loaded {
         self.dims = dims;
     }
 
-    /// Names of the dimensions that the inputs leave open: the model's, or `INPUT[AXIS]`.
+    /// Names of the dimensions that the inputs leave open: the model's, or `INPUT[AXIS]`; without those that are sums of others.
     pub(crate) fn open_dims(&self) -> BTreeSet<String> {
         let inputs = self.session.inputs().iter();
-        inputs
-            .flat_map(|input| inputs::open_dims(input.name(), input.dtype()))
-            .collect()
+        let all = inputs.flat_map(|input| inputs::open_dims(input.name(), input.dtype()));
+        let all: BTreeSet<String> = all.collect();
+        let is_sum = |name: &String| summands(name, |part| all.contains(part)).is_some();
+        all.iter().filter(|name| !is_sum(name)).cloned().collect()
     }
 
     /// Names of the outputs, in the order of the signature.
