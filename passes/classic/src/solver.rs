@@ -154,11 +154,7 @@ impl Classic {
             Some(point) => call.found(point.duration, stop, trace.steps),
             None => call.not_found(status, stop, trace.steps),
         };
-        Outcome {
-            parts: Vec::new(),
-            lowest_peak: best.as_ref().map(|point| point.peak).or(trace.lowest_peak),
-            plan: best.map(|point| point.plan),
-            certificate,
-        }
+        let lowest_peak = best.as_ref().map(|point| point.peak).or(trace.lowest_peak);
+        Outcome::new(best.map(|point| point.plan), certificate, lowest_peak)
     }
 }

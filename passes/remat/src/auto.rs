@@ -297,9 +297,11 @@ impl<'a> Parts<'a> {
                 own.seed = control.seed.wrapping_add(round);
                 let was_cut_short = turn == Stage::SearchAnew && before.is_none();
                 let may_begin_anew = problem.order == OrderMode::Fixed && problem.ops.len() <= LARGE;
-                let begins_anew = was_cut_short && may_begin_anew;
-                let from = best.as_ref().filter(|_| !begins_anew);
-                let hint = from.and_then(|best| best.plan.clone());
+                let plan = best.as_ref().and_then(|best| best.plan.clone());
+                let begins_anew = was_cut_short && may_begin_anew && plan.is_some();
+                // Without a plan, the search goes on from the lowest peak that it reached.
+                let lowest = || best.as_ref()?.lowest_plan.clone().filter(|_| searches);
+                let hint = plan.filter(|_| !begins_anew).or_else(lowest);
                 own.warm_start = hint.as_ref().or(control.warm_start);
                 let found = solver.solve(problem, &own);
                 let ended_early = found.certificate.stop != StopReason::TimeLimit;
@@ -393,7 +395,10 @@ fn better(problem: &Problem, mut a: Outcome, mut b: Outcome) -> Outcome {
         let certificate = &outcome.certificate;
         certificate.status == Status::Infeasible && certificate.is_final(order)
     };
-    let lowest = a.lowest_peak.into_iter().chain(b.lowest_peak).min();
+    let lowest_peak = a.lowest_peak.into_iter().chain(b.lowest_peak).min();
+    // The part that reached the lowest peak may not hand on how.
+    let reached = [&mut a, &mut b].map(|outcome| Some((outcome.lowest_peak, outcome.lowest_plan.take()?)));
+    let lowest = reached.into_iter().flatten().min_by_key(|(peak, _)| *peak);
     let steps = a.certificate.steps.saturating_add(b.certificate.steps);
     let (mut best, other) = match (a.certificate.objective, b.certificate.objective) {
         (Some(_), Some(_)) if is_better(problem, &b, &a) => (b, a.certificate),
@@ -408,7 +413,8 @@ fn better(problem: &Problem, mut a: Outcome, mut b: Outcome) -> Outcome {
     let own = &mut best.certificate;
     own.steps = steps;
     if own.objective.is_none() {
-        best.lowest_peak = lowest;
+        best.lowest_peak = lowest_peak;
+        best.lowest_plan = lowest.map(|(_, plan)| plan);
         return best;
     }
     // A refusal, or having stopped early, is not how the whole ended.
@@ -586,6 +592,22 @@ mod tests {
         assert_eq!(
             (search.starts(), exact.starts()),
             (vec![false, false, true], vec![true, true])
+        );
+    }
+
+    #[test]
+    fn without_a_plan_the_search_goes_on_from_the_lowest_peak_and_the_proof_has_none() {
+        let reached = |peak: u64| Outcome {
+            lowest_peak: Some(peak),
+            lowest_plan: Some(Plan { steps: Vec::new() }),
+            ..answer(None, 10, BoundCovers::AllPlans, StopReason::TimeLimit)
+        };
+        let search = Told::new(reached(20));
+        let exact = Told::new(answer(None, 11, BoundCovers::AllPlans, StopReason::TimeLimit));
+        run(&search, &exact);
+        assert_eq!(
+            (search.starts(), exact.starts()),
+            (vec![false, true, true], vec![false, false])
         );
     }
 

@@ -35,7 +35,7 @@ impl Worker<'_> {
     /// the steps.
     pub(crate) fn descend(&mut self, descent: Descent, phase: Phase) -> Best {
         let mut lowest = Best::of(&self.state);
-        self.lowest_peak = self.lowest_peak.min(lowest.peak);
+        self.reached(&lowest);
         let (first, smallest) = if self.is_large { LARGE_STAGES } else { STAGES };
         let first_stage = |peak: i32| ((peak - descent.target) / first).max(1);
         let smallest_stage = |peak: i32| ((peak - descent.target) / smallest).max(1);
@@ -50,7 +50,7 @@ impl Worker<'_> {
                 if let Some(best) = self.best.take() {
                     lowest = best;
                 }
-                self.lowest_peak = self.lowest_peak.min(lowest.peak);
+                self.reached(&lowest);
                 self.last_improvement = self.state.steps;
                 self.improved(&lowest, phase);
                 stage = (stage + stage / 2).min(first_stage(lowest.peak)).max(1);

@@ -72,6 +72,7 @@ fn of_small(problem: &Problem, longest: Option<u64>, control: &SolveControl<'_>)
         certificate: call.found(duration, StopReason::Converged, steps),
         plan: Some(plan),
         lowest_peak: Some(figures.peak),
+        lowest_plan: None,
         parts: Vec::new(),
     })
 }

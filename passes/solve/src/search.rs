@@ -198,7 +198,6 @@ impl<'a> Run<'a> {
         if found.iter().any(|f| f.impossible) {
             return self.infeasible(steps);
         }
-        let lowest = found.iter().map(|f| f.lowest_peak).min().unwrap_or(i32::MAX);
         let reasons = || found.iter().map(|f| f.stop);
         let stop = reasons()
             .find(|&s| s == StopReason::Proved)
@@ -224,11 +223,12 @@ impl<'a> Run<'a> {
             Rank::Peak => (figures.peak, figures.duration),
         };
         let Some((figures, plan)) = plans.min_by_key(better) else {
-            return Outcome::new(
-                None,
-                self.call().not_found(Status::Unknown, stop, steps),
-                Some(self.dag.unscaled(lowest)),
-            );
+            let certificate = self.call().not_found(Status::Unknown, stop, steps);
+            let lowest = found.iter().map(|found| &found.lowest).min_by_key(|lowest| lowest.peak);
+            return Outcome {
+                lowest_plan: lowest.and_then(|lowest| self.lower(&lowest.sequence)),
+                ..Outcome::new(None, certificate, lowest.map(|lowest| self.dag.unscaled(lowest.peak)))
+            };
         };
         Outcome::new(
             Some(plan),
@@ -289,14 +289,15 @@ mod tests {
         let control = SolveControl::new();
         let run = Run::new(problem, &control, Rank::Duration);
         let sequence = order(run.dag.nodes().collect());
+        let best = Best {
+            duration: run.dag.total_duration(),
+            peak: 0,
+            sequence,
+        };
         let found = Found {
-            best: Some(Best {
-                duration: run.dag.total_duration(),
-                peak: 0,
-                sequence,
-            }),
+            lowest: best.clone(),
+            best: Some(best),
             impossible: false,
-            lowest_peak: 0,
             stop: StopReason::Converged,
             steps: 1,
         };

@@ -103,7 +103,7 @@ impl Worker<'_> {
                 }
             }
         }
-        self.lowest_peak = self.lowest_peak.min(lowest.peak);
+        self.reached(&lowest);
         lowest
     }
 

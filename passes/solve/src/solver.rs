@@ -113,6 +113,8 @@ pub struct Outcome {
     /// Without a plan: the lowest peak in bytes that any sequence reached, so that the caller can name a budget that would do.
     /// With a plan: a peak that the plan does not exceed. Absent where nothing was tried.
     pub lowest_peak: Option<u64>,
+    /// Without a plan: one of a low peak, from which a search may go on.
+    pub lowest_plan: Option<Plan>,
     /// What each of its parts answered, where the solver calls others; their claims have to agree with all of their plans.
     pub parts: Vec<Self>,
 }
@@ -125,6 +127,7 @@ impl Outcome {
             plan,
             certificate,
             lowest_peak,
+            lowest_plan: None,
             parts: Vec::new(),
         }
     }

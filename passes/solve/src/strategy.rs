@@ -41,8 +41,8 @@ pub(crate) struct Found {
     pub(crate) best: Option<Best>,
     /// Whether it proved that there is no plan.
     pub(crate) impossible: bool,
-    /// The lowest peak of any sequence, in units.
-    pub(crate) lowest_peak: i32,
+    /// The sequence of the lowest peak.
+    pub(crate) lowest: Best,
     pub(crate) stop: StopReason,
     pub(crate) steps: u64,
 }
@@ -71,8 +71,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) best: Option<Best>,
     /// The best sequence of all, where the search is after another one.
     pub(crate) kept: Option<Best>,
-    /// The lowest peak of any sequence.
-    pub(crate) lowest_peak: i32,
+    /// The sequence of the lowest peak.
+    lowest: Best,
     /// A duration that is short enough for what the search is after.
     pub(crate) goal: i64,
     /// Whether the budget is a stage on the way to another: then a better sequence is no improvement of the answer.
@@ -101,7 +101,7 @@ impl<'a> Worker<'a> {
             structure,
             dag,
             is_large: dag.len() > LARGE,
-            lowest_peak: state.peak(),
+            lowest: Best::of(&state),
             state,
             clock: Clock::new(meter.control().profile),
             meter,
@@ -173,7 +173,7 @@ impl<'a> Worker<'a> {
                 worker.note(Phase::Greedy);
             }
         });
-        self.lowest_peak = self.lowest_peak.min(self.state.peak());
+        self.reached(&Best::of(&self.state));
         self.keep_better();
     }
 
@@ -321,6 +321,13 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Takes note of a sequence that may have the lowest peak of all.
+    pub(crate) fn reached(&mut self, sequence: &Best) {
+        if sequence.peak < self.lowest.peak {
+            self.lowest = sequence.clone();
+        }
+    }
+
     /// The answer is better now.
     pub(crate) fn improved(&mut self, best: &Best, phase: Phase) {
         self.last_improvement = self.state.steps;
@@ -383,7 +390,7 @@ impl<'a> Worker<'a> {
         Found {
             best,
             impossible: self.impossible,
-            lowest_peak: self.lowest_peak,
+            lowest: self.lowest.clone(),
             stop,
             steps: self.state.steps,
         }

@@ -88,12 +88,8 @@ impl Solver for Staged {
             Ok(found) => {
                 let (figures, plan) = (&found.figures, || Some(found.plan.clone()));
                 call.tell(figures.duration, figures.peak, execution.steps, Phase::Greedy, &plan);
-                Outcome {
-                    parts: Vec::new(),
-                    certificate: call.found(found.figures.duration, StopReason::Converged, execution.steps),
-                    plan: Some(found.plan),
-                    lowest_peak: Some(found.figures.peak),
-                }
+                let certificate = call.found(found.figures.duration, StopReason::Converged, execution.steps);
+                Outcome::new(Some(found.plan), certificate, Some(found.figures.peak))
             }
             Err((stop, lowest_peak)) => Outcome::new(
                 None,

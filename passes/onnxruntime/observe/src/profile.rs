@@ -198,7 +198,7 @@ impl<'m> Owners<'m> {
             if let [only] = idle[..] {
                 assigned[only] = strangers;
             } else {
-                tracing::warn!(
+                tracing::info!(
                     nodes = strangers.len(),
                     "nodes that the runtime added cannot be told to stem from one op: their times are left out"
                 );

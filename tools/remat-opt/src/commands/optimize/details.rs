@@ -260,6 +260,9 @@ fn measured_lines(measured: &Check) -> Vec<String> {
     lines.extend(times(measured));
     let loads = before.load_ns.zip(after.load_ns);
     lines.extend(loads.map(|(before, after)| format!("loading {} -> {}", nanoseconds(before), nanoseconds(after))));
+    let compared = measured.sizes.iter().map(|sizes| &sizes.compared);
+    let compared = compared.filter(|compared| compared.len() > 1).flatten();
+    lines.extend(compared.map(|one| format!("outputs compared with {}, too", dims_text(&one.dims))));
     lines
 }
 

@@ -156,8 +156,11 @@ fn outputs(report: &Report) -> String {
 
 /// The other sizes at which both models ran.
 fn others(sizes: &SizesCompared) -> Option<String> {
-    let all: Vec<String> = sizes.compared.iter().map(|one| dims_text(&one.dims)).collect();
-    (!all.is_empty()).then(|| all.join(" and with "))
+    match sizes.compared.as_slice() {
+        [] => None,
+        [one] => Some(dims_text(&one.dims)),
+        all => Some(format!("{} other sizes (-v)", all.len())),
+    }
 }
 
 /// What the plan does, and how good it is.
