@@ -244,7 +244,7 @@ impl Equation {
             if low < 0 || high < 1 {
                 return (i128::MIN, i128::MAX);
             }
-            let least = (self.bytes + high - 1) / high;
+            let least = self.bytes.saturating_add(high - 1) / high;
             (least, if low > 0 { most / low } else { i128::MAX })
         };
         let rest = quotients(self.common.bounds(variables));
@@ -360,6 +360,20 @@ mod tests {
                 assert!(found.begins_with(&plans, &sizes[..seen]).is_some());
             }
         }
+    }
+
+    #[test]
+    fn products_beyond_all_numbers_overflow_nothing() {
+        let most = 1u64 << 44;
+        let text = format!(
+            "remat-arena 2\nmodel m\nruntime r\nlevel all\ndim 1 {most} n\ndim 1 {most} h\nplan buffers 1 orders 1 first 0\n\
+             {}*d0^3*d1^3-{}*d0^3 0 1 0\n",
+            i64::MAX,
+            i64::MAX
+        );
+        let plans = Plans::new(&ArenaPlanFile::parse(&text).expect("it is well-formed"));
+        let plan = plans.plan(0).expect("it has one");
+        assert_eq!(dims(&plans, plan, &[7], &[]), None);
     }
 
     proptest! {
