@@ -182,6 +182,48 @@ def test_sums_that_the_runtime_does_not_fuse_stay_apart_and_sizes_are_counted(re
     assert report["calibration_margin_bytes"] <= 0.05 * report["predicted_peak_bytes"]
 
 
+def test_a_cache_beside_a_mask_of_both_lengths_needs_two_of_three_sizes(remat_opt, tmp_path):
+    """Exporters name what is as long as two others together after both."""
+    b = Builder(
+        [("past", FLOAT, ["n", "past", 64]), ("x", FLOAT, ["n", "new", 64]), ("mask", FLOAT, ["n", "past + new"])],
+        [("y", FLOAT, ["n", "past + new", 64])],
+    )
+    keys = b.op("Concat", ["past", b.op("MatMul", ["x", b.weight("w", 64, 64)], "k")], "keys", axis=1)
+    shown = b.op("Unsqueeze", ["mask", b.constant("last", np.array([2]))], "shown")
+    b.op("Mul", [b.op("Sigmoid", [keys], "s"), shown], "y")
+    model, out = b.save(tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    arguments = ["--dim", "n=2,past=60,new=4", "--step-limit", "300", "--threads", "1", "--format", "json"]
+    run = remat_opt(model, "-o", out, *arguments, "--force")
+    assert out.exists(), run.stderr
+    report = json.loads(run.stdout)
+    assert report["arena_plan"]["missed_buffers"] == 0
+    assert "past + new" not in report["arena_plan"]["shapes"]
+    compared = report["measured"]["sizes"]["compared"]
+    assert len(compared) >= 2 and all(set(one["dims"]) == {"n", "past", "new"} for one in compared)
+    sizes = {"n": 3, "past": 7, "new": 2}
+    random = np.random.default_rng(3)
+    shapes = {"past": (3, 7, 64), "x": (3, 2, 64), "mask": (3, 9)}
+    feeds = {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    before, after = (session(path).run(None, feeds)[0] for path in (model, out))
+    assert before.tobytes() == after.tobytes(), sizes
+
+
+def test_memory_is_planned_for_sounds_whose_windows_move_by_hundreds(remat_opt, tmp_path):
+    b = Builder([("x", FLOAT, ["n", "samples"])], [("y", FLOAT, ["n", 32, "steps"])])
+    h, channels = b.op("Unsqueeze", ["x", b.constant("one", np.array([1]))], "sound"), 1
+    for level, (window, stride) in enumerate([(10, 5), (8, 4), (8, 4), (8, 4)]):
+        h = b.op("Conv", [h, b.weight(f"w{level}", 32, channels, window)], f"c{level}", strides=[stride])
+        h, channels = b.op("Tanh", [h], f"t{level}"), 32
+    b.op("Sigmoid", [h], "y")
+    model, out = b.save(tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    arguments = ["--dim", "n=1,samples=16000", "--step-limit", "300", "--threads", "1", "--format", "json"]
+    run = remat_opt(model, "-o", out, *arguments, "--force")
+    assert out.exists(), run.stderr
+    planned = json.loads(run.stdout)["arena_plan"]
+    assert planned["missed_buffers"] == 0, planned
+    assert planned["block_bytes"] <= 1.3 * planned["load_bytes"]
+
+
 def test_buffers_of_images_with_open_sides_have_the_sizes_of_tensors(remat_opt, tmp_path):
     """Sides are halved again and again: runs alone say too little of what is derived from them."""
     b = Builder([("x", FLOAT, ["n", 3, "h", "w"])], [("y", FLOAT, ["n", 8, "th", "tw"])])

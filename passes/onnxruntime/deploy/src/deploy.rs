@@ -21,7 +21,7 @@ use crate::measure::{Bench, Further, MEASUREMENTS, Measures, Original};
 use crate::models::Models;
 use crate::open::{open_input, scratch_folder};
 use crate::relax::RELAXATIONS;
-use crate::request::{DeployRequest, outputs};
+use crate::request::DeployRequest;
 use crate::search::{plan, time_for};
 use crate::strategy::Strategy;
 
@@ -216,7 +216,7 @@ impl<'c, 'a> Deploying<'c, 'a> {
             done: 0,
         };
         if let Some(measures) = context.measures {
-            let outputs = outputs(&file.opened().model);
+            let outputs = context.request.outputs(&file.opened().model);
             let detail = format!("2/{MEASUREMENTS}, what was written");
             let work = || -> Result<_, DeployError> { Ok(measures.first(&self.write(&file)?, outputs)) };
             let measured = match self.ran {

@@ -188,6 +188,15 @@ impl DeployRequest<'_> {
         asked.is_some_and(|fission| fission.exactness == Exactness::Close)
     }
 
+    /// What must hold of the outputs of the files of a model. With fixed dimensions the runtime itself may round otherwise than with open ones, which is
+    /// right where tiles may.
+    pub(crate) fn outputs(&self, model: &Model) -> Outputs {
+        match self.permits_other_bits() && !self.load.fixed_dims.is_empty() {
+            true => close(model),
+            false => outputs(model),
+        }
+    }
+
     /// With up to how many threads tiles that keep bits were chosen to do so.
     pub(crate) fn exact_threads(&self) -> usize {
         match self.fission.unwrap_or(&EXACT).exactness {
@@ -218,11 +227,15 @@ fn fused_by(plan: &PlanFile) -> Option<&str> {
 pub(crate) fn outputs(model: &Model) -> Outputs {
     let has_split_sums = model.tiling().is_some_and(|tiling| tiling.close);
     if has_split_sums || runtime_of(model).is_some_and(is_for_two_passes) {
-        Outputs::Close {
-            half: model.graph().is_some_and(has_half),
-        }
+        close(model)
     } else {
         Outputs::Identical
+    }
+}
+
+fn close(model: &Model) -> Outputs {
+    Outputs::Close {
+        half: model.graph().is_some_and(has_half),
     }
 }
 
@@ -237,4 +250,41 @@ fn is_known_convolution(graph: &Graph, op: &Op) -> bool {
     let is_constant = |tensor: TensorId| graph.storages[graph.tensors[tensor].storage].class == StorageClass::Constant;
     let weights = op.inputs.get(1).copied().flatten();
     operator(&op.domain, &op.op_type).blocked.is_convolution() && weights.is_some_and(is_constant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_sizes_are_fixed_every_file_may_round_otherwise_if_tiles_may() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../test/models/features/dynamic_batch.onnx");
+        let solve = SolveRequest {
+            budget: BudgetSpec::Auto,
+            max_overhead: None,
+            solver: "auto".to_owned(),
+        };
+        let close = FissionRequest {
+            exactness: Exactness::Close,
+            ..FissionRequest::EXACT
+        };
+        let outputs = |fission: Option<&FissionRequest>, is_fixed: bool| {
+            let mut load = LoadOptions::default();
+            load.dims.insert("batch".to_owned(), 3);
+            load.fixed_dims.extend(is_fixed.then(|| "batch".to_owned()));
+            let request = DeployRequest {
+                fission,
+                ..DeployRequest::new(&path, None, &load, &solve)
+            };
+            request.outputs(&Model::open(&path, &load).expect("it is a model"))
+        };
+        assert_eq!(outputs(Some(&close), true), Outputs::Close { half: false });
+        for (fission, is_fixed) in [
+            (Some(&close), false),
+            (Some(&FissionRequest::EXACT), true),
+            (None, true),
+        ] {
+            assert_eq!(outputs(fission, is_fixed), Outputs::Identical);
+        }
+    }
 }

@@ -5,7 +5,7 @@ use remat::ortools::LibraryError;
 use remat::plan::{BudgetSpec, StopReason};
 use remat::{Error, PlacementError, PlanError, ReadError, SaveError, SolveError};
 use remat_files::shown;
-use remat_onnxruntime_deploy::DeployError;
+use remat_onnxruntime_deploy::{DeployError, Strategy};
 use remat_onnxruntime_run::RuntimeError;
 
 use super::exceeded::LimitExceeded;
@@ -25,6 +25,16 @@ pub(super) fn help(error: &anyhow::Error) -> Option<String> {
     if let Some(DeployError::Runtime(RuntimeError::Load { .. })) = error.downcast_ref() {
         return Some(
             "name a runtime that has its operators with `--ort-library`; `remat-opt MODEL -o OUT --no-measure` plans without a run"
+                .to_owned(),
+        );
+    }
+    if let Some(DeployError::NoTime { rejected } | DeployError::AllRejected { rejected }) = error.downcast_ref()
+        && rejected
+            .iter()
+            .any(|one| one.strategy == Strategy::Untouched && one.reason.is_about_bits())
+    {
+        return Some(
+            "with sizes that are fixed ONNX Runtime itself may round otherwise: leave them open with `--dim` instead of `--fix-dim`, or permit it with `--fission close`"
                 .to_owned(),
         );
     }
@@ -116,4 +126,26 @@ fn solving(error: &SolveError) -> Option<String> {
         _ => return None,
     };
     Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use remat_onnxruntime_deploy::{Rejected, Rejection};
+
+    use super::*;
+
+    #[test]
+    fn where_a_model_as_it_came_rounds_otherwise_fixed_sizes_are_why() {
+        let rejected = |strategy: Strategy, reason: Rejection| {
+            let rejected = vec![Rejected { strategy, reason }];
+            help(&anyhow::Error::new(DeployError::NoTime { rejected }))
+        };
+        let differs = || Rejection::OutputDiffers {
+            output: "y".to_owned(),
+            seed: 0,
+        };
+        insta::assert_snapshot!(rejected(Strategy::Untouched, differs()).expect("it helps"), @"with sizes that are fixed ONNX Runtime itself may round otherwise: leave them open with `--dim` instead of `--fix-dim`, or permit it with `--fission close`");
+        assert_eq!(rejected(Strategy::Fused, differs()), None);
+        assert_eq!(rejected(Strategy::Untouched, Rejection::TooSlow), None);
+    }
 }

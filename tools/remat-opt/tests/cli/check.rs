@@ -253,7 +253,7 @@ fn what_cannot_be_checked_is_refused() {
     for (line, why) in [
         ("".to_owned(), "required"),
         ("cli/training_chain.json".to_owned(), "not an ONNX model"),
-        ("models/features/dynamic_batch.onnx".to_owned(), "--dim NAME=N"),
+        ("models/features/dynamic_batch.onnx".to_owned(), "--dim batch=N"),
         (format!("{UNET} --max-growth 5%"), "--baseline"),
         (format!("{UNET} --baseline {file} --max-growth 5"), "did you mean `5%`?"),
         (
