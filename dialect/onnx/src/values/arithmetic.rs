@@ -187,7 +187,7 @@ fn is_exact_power(bases: &[f64], exponents: &[f64]) -> bool {
     let small = |limit: f64| move |value: &f64| value.fract() == 0.0 && value.abs() <= limit;
     let trivial = exponents.iter().all(|value| [0.0, 1.0].contains(value));
     let is_square = |value: &f64| (0.0..=LARGEST_SQUARE).contains(value) && value.sqrt().fract() == 0.0;
-    let are_roots = exponents.iter().all(|&value| value == 0.5) && bases.iter().all(is_square);
+    let are_roots = exponents.iter().all(|value| [0.5].contains(value)) && bases.iter().all(is_square);
     trivial
         || are_roots
         || (bases.iter().all(small(64.0)) && exponents.iter().all(|value| small(3.0)(value) && *value >= 0.0))

@@ -159,7 +159,7 @@ fn a_name_that_a_result_shares_with_an_input_says_less_than_what_follows() {
     assert_eq!(bytes(settled.graph(), "y"), Some(2 * 2 * 4 * 4));
     // Where nothing follows, it counts.
     let mystery = node("Mystery", &["x"], &["y"]).domain("my").named("m");
-    g.node = vec![NodeProto::from(mystery)];
+    g.node = vec![mystery];
     let settled = open_with(&model(g), &given, &[]).unwrap();
     assert_eq!(bytes(settled.graph(), "y"), Some(2 * 8 * 16 * 4));
 }
