@@ -182,6 +182,15 @@ def test_sums_that_the_runtime_does_not_fuse_stay_apart_and_sizes_are_counted(re
     assert report["calibration_margin_bytes"] <= 0.05 * report["predicted_peak_bytes"]
 
 
+def with_planned_memory(remat_opt, model, dims):
+    """The file that is written for these sizes, and the report: of a search that steps limit, not time."""
+    out = model.with_name("out.onnx")
+    arguments = ["--dim", dims, "--step-limit", "300", "--threads", "1", "--format", "json"]
+    run = remat_opt(model, "-o", out, *arguments, "--force")
+    assert out.exists(), run.stderr
+    return out, json.loads(run.stdout)
+
+
 def test_a_cache_beside_a_mask_of_both_lengths_needs_two_of_three_sizes(remat_opt, tmp_path):
     """Exporters name what is as long as two others together after both."""
     b = Builder(
@@ -191,11 +200,8 @@ def test_a_cache_beside_a_mask_of_both_lengths_needs_two_of_three_sizes(remat_op
     keys = b.op("Concat", ["past", b.op("MatMul", ["x", b.weight("w", 64, 64)], "k")], "keys", axis=1)
     shown = b.op("Unsqueeze", ["mask", b.constant("last", np.array([2]))], "shown")
     b.op("Mul", [b.op("Sigmoid", [keys], "s"), shown], "y")
-    model, out = b.save(tmp_path / "model.onnx"), tmp_path / "out.onnx"
-    arguments = ["--dim", "n=2,past=60,new=4", "--step-limit", "300", "--threads", "1", "--format", "json"]
-    run = remat_opt(model, "-o", out, *arguments, "--force")
-    assert out.exists(), run.stderr
-    report = json.loads(run.stdout)
+    model = b.save(tmp_path / "model.onnx")
+    out, report = with_planned_memory(remat_opt, model, "n=2,past=60,new=4")
     assert report["arena_plan"]["missed_buffers"] == 0
     assert "past + new" not in report["arena_plan"]["shapes"]
     compared = report["measured"]["sizes"]["compared"]
@@ -215,11 +221,8 @@ def test_memory_is_planned_for_sounds_whose_windows_move_by_hundreds(remat_opt, 
         h = b.op("Conv", [h, b.weight(f"w{level}", 32, channels, window)], f"c{level}", strides=[stride])
         h, channels = b.op("Tanh", [h], f"t{level}"), 32
     b.op("Sigmoid", [h], "y")
-    model, out = b.save(tmp_path / "model.onnx"), tmp_path / "out.onnx"
-    arguments = ["--dim", "n=1,samples=16000", "--step-limit", "300", "--threads", "1", "--format", "json"]
-    run = remat_opt(model, "-o", out, *arguments, "--force")
-    assert out.exists(), run.stderr
-    planned = json.loads(run.stdout)["arena_plan"]
+    _, report = with_planned_memory(remat_opt, b.save(tmp_path / "model.onnx"), "n=1,samples=16000")
+    planned = report["arena_plan"]
     assert planned["missed_buffers"] == 0, planned
     assert planned["block_bytes"] <= 1.3 * planned["load_bytes"]
 
@@ -233,11 +236,8 @@ def test_buffers_of_images_with_open_sides_have_the_sizes_of_tensors(remat_opt, 
         h, channels = b.op("Sigmoid", [h], f"s{level}"), 16
     up = b.op("Resize", [h, "", b.constant("scales", np.array([1, 1, 4, 4], np.float32))], "up", mode="nearest")
     b.op("Conv", [up, b.weight("last", 8, 16, 1, 1)], "y")
-    model, out = b.save(tmp_path / "model.onnx"), tmp_path / "out.onnx"
-    given = ["--dim", "n=1,h=320,w=256", "--step-limit", "300", "--threads", "1", "--format", "json"]
-    run = remat_opt(model, "-o", out, *given, "--force")
-    assert out.exists(), run.stderr
-    planned = json.loads(run.stdout)["arena_plan"]
+    _, report = with_planned_memory(remat_opt, b.save(tmp_path / "model.onnx"), "n=1,h=320,w=256")
+    planned = report["arena_plan"]
     assert planned["bounded_buffers"] == 0, planned
     assert planned["block_bytes"] <= 1.3 * planned["load_bytes"]
 

@@ -16,14 +16,13 @@ const MOST_PASSES: usize = 8;
 /// sizes for which all of them have some are looked for first.
 pub(crate) fn dims(plans: &Plans, plan: &Plan, seen: &[u64], anchor: &[u64]) -> Option<Vec<u64>> {
     let may_skip = plan.buffers.iter().take(seen.len()).any(|buffer| buffer.may_be_empty);
-    let full = solution(plans, plan, (seen, true), anchor);
-    full.or_else(|| may_skip.then(|| solution(plans, plan, (seen, false), anchor))?)
+    let full = solution(plans, plan, seen, true, anchor);
+    full.or_else(|| may_skip.then(|| solution(plans, plan, seen, false, anchor))?)
 }
 
-/// The same; `seen` says whether each buffer was seen, or those without bytes were not.
-fn solution(plans: &Plans, plan: &Plan, seen: (&[u64], bool), anchor: &[u64]) -> Option<Vec<u64>> {
-    let (equations, depends) = equations(plan, seen)?;
-    let seen = seen.0;
+/// The same where every buffer `has_bytes`, or some may have none.
+fn solution(plans: &Plans, plan: &Plan, seen: &[u64], has_bytes: bool, anchor: &[u64]) -> Option<Vec<u64>> {
+    let (equations, depends) = equations(plan, seen, has_bytes)?;
     let count = plans.ranges().len();
     let start = plans.ranges().iter().enumerate().map(|(dim, &(least, most))| {
         let near = anchor.get(dim).copied().unwrap_or(least).clamp(least, most);
@@ -257,7 +256,7 @@ impl Equation {
 }
 
 /// What the allocations say, and the open dimensions of which they say something, as bits; `None` where they contradict each other.
-fn equations(plan: &Plan, (seen, is_full): (&[u64], bool)) -> Option<(Vec<Equation>, u64)> {
+fn equations(plan: &Plan, seen: &[u64], has_bytes: bool) -> Option<(Vec<Equation>, u64)> {
     let mut equations: Vec<(usize, Equation)> = Vec::new();
     let (mut all, mut is_aligned) = (0, true);
     if seen.len() > plan.buffers.len() {
@@ -270,7 +269,7 @@ fn equations(plan: &Plan, (seen, is_full): (&[u64], bool)) -> Option<(Vec<Equati
             may_be_empty,
             ..
         } = buffer;
-        if may_be_empty && !is_full {
+        if may_be_empty && !has_bytes {
             // From here on it is unknown which allocation is which.
             is_aligned = false;
             break;

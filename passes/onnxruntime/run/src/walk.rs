@@ -89,20 +89,20 @@ fn steps(ranges: &Ranges, works: &Dims, run: &mut dyn FnMut(&Dims) -> Option<boo
     let mut base: Vec<u64> = names.iter().map(place_of).collect();
     let known = base.clone();
     // Parts of fewer than 64 are among the others.
-    let smaller = |most: u64| {
+    let places_below = |most: u64| {
         let parts = PARTS.map(|part| (most / part).max(most.min(64)));
         BASES.into_iter().map(move |place| place.min(most)).chain(parts)
     };
     for tried in 0..BASES.len() + PARTS.len() {
-        let smaller = base.iter().map(|&most| smaller(most).nth(tried).unwrap_or(most));
-        let smaller: Vec<u64> = smaller.collect();
+        let below = |&most: &u64| places_below(most).nth(tried).unwrap_or(most);
+        let smaller: Vec<u64> = base.iter().map(below).collect();
         if run(&at(&smaller))? {
             base = smaller;
             break;
         }
     }
     for dim in 0..names.len() {
-        for place in smaller(base[dim]).filter(|&place| place < base[dim]) {
+        for place in places_below(base[dim]).filter(|&place| place < base[dim]) {
             let smaller = with(&base, dim, place);
             if run(&at(&smaller))? {
                 base = smaller;

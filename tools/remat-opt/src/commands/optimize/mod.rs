@@ -498,7 +498,8 @@ fn deploy(
     let arena_job = ArenaJob {
         written: written.map_or(Path::new(""), |(file, _)| file),
         original: job.input,
-        keeps_bits: found.check.as_ref().is_none_or(|check| check.closeness.is_none()),
+        keeps_bits: found.model.tiling().is_none_or(|tiling| !tiling.close)
+            && found.check.as_ref().is_none_or(|check| check.closeness.is_none()),
         is_as_it_came: !found.strategy.fixes_copies() && args.target.level == OptimizationLevel::All,
         load: &load,
         shapes,
