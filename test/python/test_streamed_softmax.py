@@ -107,3 +107,37 @@ def test_scores_in_half_precision_are_never_whole(remat_opt, tmp_path):
     before, after, exact = run(model, x, mask), run(out, x, mask), computed(x, mask)
     off = [np.abs(found.astype(np.float64) - exact).max() / np.abs(exact).max() for found in (before, after)]
     assert off[1] <= 2 * off[0] + 1e-3, off
+
+
+def test_attention_in_half_precision_keeps_its_bits(remat_opt, tmp_path):
+    """Factors and transpositions of its products, which the runtime converts to single precision, do not become part of them."""
+    half, rows = onnx.TensorProto.FLOAT16, 256
+    b = Builder([("x", half, [1, rows, WIDTH])], [("y", half, [1, rows, WIDTH])])
+    state = "x"
+    for layer in range(3):
+
+        def projected(name, of, perm, layer=layer):
+            weights = np.random.default_rng(layer).standard_normal((WIDTH, WIDTH)) / WIDTH**0.5
+            flat = b.op("MatMul", [of, b.constant(f"{name}.{layer}.weights", weights.astype(np.float16))], f"{name}.{layer}.flat")
+            apart = b.op("Reshape", [flat, b.constant(f"{name}.{layer}.to", np.array([1, rows, HEADS, EACH]))], f"{name}.{layer}.apart")
+            return b.op("Transpose", [apart], f"{name}.{layer}", perm=perm)
+
+        scale = b.constant(f"scale.{layer}", np.array(0.37, np.float16))
+        queries = b.op("Mul", [projected("queries", state, [0, 2, 1, 3]), scale], f"queries.{layer}.scaled")
+        keys = b.op("Mul", [projected("keys", state, [0, 2, 3, 1]), scale], f"keys.{layer}.scaled")
+        shares = b.op("Softmax", [b.op("MatMul", [queries, keys], f"scores.{layer}")], f"shares.{layer}", axis=-1)
+        mixed = b.op("MatMul", [shares, projected("values", state, [0, 2, 1, 3])], f"mixed.{layer}")
+        back = b.op("Transpose", [mixed], f"back.{layer}", perm=[0, 2, 1, 3])
+        flat = b.op("Reshape", [back, b.constant(f"flat.{layer}", np.array([1, rows, WIDTH]))], f"flat.{layer}.of")
+        state = b.op("Add", [state, flat], "y" if layer == 2 else f"state.{layer}")
+    model, out = b.save(tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    said = remat_opt(model, "-o", out, *FAST)
+    assert out.exists(), said.stderr
+    report = json.loads(said.stdout)
+    before, after = (report["measured"][when]["arena_off"] for when in ("before", "after"))
+    assert not report["rejected"] and after <= 0.8 * before
+    x = np.random.default_rng(3).standard_normal((1, rows, WIDTH)).astype(np.float16)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    first, second = (ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0] for path in (model, out))
+    assert first.tobytes() == second.tobytes()

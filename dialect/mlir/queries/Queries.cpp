@@ -114,6 +114,15 @@ int64_t tripsOfWhile(Operation *loop) {
   return trips.isStrictlyPositive() && trips.isSignedIntN(62) ? trips.getSExtValue() : 1;
 }
 
+/// How a softmax indexes its operands and its result, as `rowsOf`. The axis that it sums over belongs to no loop: it is never cut.
+SmallVector<int64_t> rowsOfSoftmax(linalg::SoftmaxOp op) {
+  int64_t rank = op.getInputOperandRank(), width = rank + 1;
+  SmallVector<int64_t> rows(rank * width, 0);
+  for (auto [axis, kind] : llvm::enumerate(op.getLoopIteratorTypes()))
+    rows[axis * width + axis] = kind == utils::IteratorType::parallel;
+  return rows;
+}
+
 /// Tensors of static shape without an encoding, and scalars.
 bool isPlain(Type type) {
   if (auto tensor = dyn_cast<RankedTensorType>(type))
@@ -125,11 +134,21 @@ bool isPlain(Type type) {
 
 extern "C" {
 
-/// Tells how a structured operation with one result runs over tensors of static shape: the extents of its loops (number -1), how it indexes its
+/// Tells how a structured operation with one result, or a softmax, runs over tensors of static shape: the extents of its loops (number -1), how it indexes its
 /// result (-2), and how it indexes each operand (its number). A map is told as a row for each axis: a coefficient for each loop, then a
 /// constant. Nothing is told, and false returned, where an index is another function of the loops, or the body looks at the loops.
 bool rematForEachIndexing(MlirOperation raw, void (*tell)(intptr_t number, const int64_t *values, intptr_t count, void *found),
                           void *found) {
+  if (auto softmax = dyn_cast<linalg::SoftmaxOp>(unwrap(raw))) {
+    if (softmax->getNumResults() != 1 || !llvm::all_of(softmax->getOperandTypes(), isPlain))
+      return false;
+    ArrayRef<int64_t> shape = softmax.getInputOperandType().getShape();
+    SmallVector<int64_t> rows = rowsOfSoftmax(softmax);
+    tell(-1, shape.data(), shape.size(), found);
+    for (intptr_t number : {-2, 0, 1})
+      tell(number, rows.data(), rows.size(), found);
+    return true;
+  }
   auto op = dyn_cast<linalg::LinalgOp>(unwrap(raw));
   if (!op || op->getNumResults() != 1 || op.getNumDpsInits() != 1 || !op.hasPureTensorSemantics() || op.hasIndexSemantics())
     return false;

@@ -204,7 +204,7 @@ pub(crate) const UPSTREAM: &[Operator] = &[
     onnx_mlir("Yield"),
     arith("select").cost(F::Select),
     linalg("pack").cost(F::Move(M::Transpose)),
-    linalg("softmax").cost(F::Softmax(20)),
+    linalg("softmax").cost(F::Softmax(20)).split(Split::Loops),
     linalg("unpack").cost(F::Move(M::Transpose)),
     math("acos").cost(F::Transcendental(200)),
     math("acosh").cost(F::Transcendental(200)),

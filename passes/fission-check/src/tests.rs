@@ -28,6 +28,10 @@ const CASES: &[(&str, usize)] = &[
         99,
     ),
     (
+        "%x : f32[5, 4, 3] | f32[5, 4, 3] = linalg::softmax(%x, _) {dimension = 1, extents = [5, 4, 3], map0 = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0], result_map = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]}",
+        30,
+    ),
+    (
         "%x : f32[1, 6, 5, 2] | f32[1, 9, 5, 4] = tensor::pad(%x) {static_low = [0, 1, 0, 2], static_high = [0, 2, 0, 0]}",
         40,
     ),

@@ -98,6 +98,48 @@ func.func @channels_first(%x: tensor<1x2x8x8xf32>, %w: tensor<32x2x3x3xf32>) -> 
   return %1 : tensor<6x32xf32>
 }
 
+// CHECK-LABEL: func.func @attention
+// CHECK-SAME:    remat.peak = {{[0-9]+}} : i64
+// CHECK:       %[[SCORES:.*]] = linalg.matmul ins(%{{.*}}, %arg1 : tensor<16x4xf32>, tensor<4x32xf32>)
+// CHECK:       %[[SHARES:.*]] = linalg.softmax dimension(1) ins(%[[SCORES]] : tensor<16x32xf32>)
+// CHECK:       linalg.matmul ins(%[[SHARES]], %arg2 : tensor<16x32xf32>, tensor<32x4xf32>)
+// CHECK:       linalg.softmax dimension(1) ins(%{{.*}} : tensor<16x32xf32>)
+// CHECK:       tensor.insert_slice
+// A softmax runs row by row, and whole along the axis that it sums over.
+func.func @attention(%q: tensor<32x4xf32>, %k: tensor<4x32xf32>, %v: tensor<32x4xf32>) -> tensor<32x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<32x32xf32>
+  %f0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<32x32xf32>) -> tensor<32x32xf32>
+  %0 = linalg.matmul ins(%q, %k : tensor<32x4xf32>, tensor<4x32xf32>) outs(%f0 : tensor<32x32xf32>) -> tensor<32x32xf32>
+  %e1 = tensor.empty() : tensor<32x32xf32>
+  %1 = linalg.softmax dimension(1) ins(%0 : tensor<32x32xf32>) outs(%e1 : tensor<32x32xf32>) -> tensor<32x32xf32>
+  %e2 = tensor.empty() : tensor<32x4xf32>
+  %f2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<32x4xf32>) -> tensor<32x4xf32>
+  %2 = linalg.matmul ins(%1, %v : tensor<32x32xf32>, tensor<32x4xf32>) outs(%f2 : tensor<32x4xf32>) -> tensor<32x4xf32>
+  return %2 : tensor<32x4xf32>
+}
+
+// CHECK-LABEL: func.func @by_columns
+// CHECK:       linalg.softmax dimension(0) ins(%{{.*}} : tensor<32x16xf32>)
+// CHECK:       linalg.softmax dimension(0) ins(%{{.*}} : tensor<32x16xf32>)
+func.func @by_columns(%k: tensor<32x4xf32>, %q: tensor<4x32xf32>) -> tensor<32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<32x32xf32>
+  %f0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<32x32xf32>) -> tensor<32x32xf32>
+  %0 = linalg.matmul ins(%k, %q : tensor<32x4xf32>, tensor<4x32xf32>) outs(%f0 : tensor<32x32xf32>) -> tensor<32x32xf32>
+  %e1 = tensor.empty() : tensor<32x32xf32>
+  %1 = linalg.softmax dimension(0) ins(%0 : tensor<32x32xf32>) outs(%e1 : tensor<32x32xf32>) -> tensor<32x32xf32>
+  %e2 = tensor.empty() : tensor<32xf32>
+  %f2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<32xf32>) -> tensor<32xf32>
+  %2 = linalg.reduce ins(%1 : tensor<32x32xf32>) outs(%f2 : tensor<32xf32>) dimensions = [0]
+    (%in: f32, %sum: f32) {
+      %s = arith.mulf %in, %in : f32
+      %t = arith.addf %s, %sum : f32
+      linalg.yield %t : f32
+    }
+  return %2 : tensor<32xf32>
+}
+
 // CHECK-LABEL: func.func @whole
 // CHECK-NOT:   tensor.extract_slice
 // CHECK:       return

@@ -16,6 +16,7 @@ use remat_onnx::proto::{GraphProto, NodeProto, TypeProto, tensor_proto, type_pro
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::build::{constant, node, row, zero};
+use crate::halves;
 use crate::layout::Layout;
 use crate::names::Names;
 use crate::pages;
@@ -74,6 +75,8 @@ pub(crate) struct DynamicShapes<'t> {
     /// The value of dynamic shape that stands for another one.
     replaced: FxHashMap<String, String>,
     layout: &'t Layout,
+    /// Results that products read through a view.
+    unfused: FxHashSet<String>,
     zeros: Zeros,
     /// Nodes on values that exist before any node runs.
     first: Vec<NodeProto>,
@@ -86,9 +89,9 @@ pub(crate) struct DynamicShapes<'t> {
 }
 
 impl<'t> DynamicShapes<'t> {
-    /// For so many nodes; `types` has the true types of all values, `overwritten` by result the operand whose shape stays static with that of the result.
+    /// For these nodes; `types` has the true types of all values, `overwritten` by result the operand whose shape stays static with that of the result.
     pub(crate) fn new(
-        (graph, nodes): (&GraphProto, usize),
+        (graph, nodes): (&GraphProto, &[NodeProto]),
         types: &'t FxHashMap<String, ValueType>,
         layout: &'t Layout,
         zeros: Zeros,
@@ -107,9 +110,10 @@ impl<'t> DynamicShapes<'t> {
             external: known.keys().cloned().collect(),
             known,
             axes: FxHashSet::default(),
-            hides_axes: nodes >= MANY,
+            hides_axes: nodes.len() >= MANY,
             replaced: FxHashMap::default(),
             layout,
+            unfused: halves::factors_of_products(nodes, types),
             zeros,
             first: Vec::new(),
             views: 0,
@@ -138,6 +142,7 @@ impl<'t> DynamicShapes<'t> {
         }
         self.hide_stated(&mut node, names, out);
         self.hide_weights(&mut node, names, out);
+        self.hide_factors(&mut node, names, out);
         let operands = node.input.iter().filter(|name| !name.is_empty());
         let all_values = operands.clone().all(|name| self.of(name) == Known::Value);
         let has_body = !remat_onnx::captures(&node).is_empty();
@@ -254,6 +259,23 @@ impl<'t> DynamicShapes<'t> {
         if let Some(weights) = weights {
             let view = self.view(&weights, names, out);
             replace(node, &weights, view);
+        }
+    }
+
+    /// Has a product read views of what the runtime would make part of it.
+    fn hide_factors(&mut self, node: &mut NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) {
+        if !halves::is_product(node) {
+            return;
+        }
+        let factors: Vec<String> = node
+            .input
+            .iter()
+            .filter(|name| self.unfused.contains(*name))
+            .cloned()
+            .collect();
+        for operand in factors {
+            let view = self.view(&operand, names, out);
+            replace(node, &operand, view);
         }
     }
 

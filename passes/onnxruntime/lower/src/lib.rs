@@ -7,6 +7,7 @@
 //! |---|---|
 //! | merges equal nodes | every clone has an attribute of its own, `__remat` (`clones`) |
 //! | fuses what has one reader only | what had more readers in the model keeps a further one (`anchors`) |
+//! | makes factors and transpositions part of a product in single precision | what was in half precision reaches it through a view (`halves`) |
 //! | overwrites a dead operand of equal shape | a view states the shape of the operand, where all others are dynamic (`in_place`) |
 //! | reuses buffers of equal shape | shapes of large results are dynamic: they follow from values known at run time only (`dynamic_shapes`) |
 //! | lays images out by what it sees | shapes that decide over a layout are stated, and what exists in blocks only gets no reader (`layout`) |
@@ -27,6 +28,7 @@ mod build;
 mod canonical;
 mod clones;
 mod dynamic_shapes;
+mod halves;
 mod in_place;
 mod layout;
 mod lower;

@@ -207,7 +207,7 @@ pub fn lower(
             Shapes::Static | Shapes::Dynamic => FxHashMap::default(),
         };
         overwritten.retain(|result, operand| layout.allows_view(result, operand));
-        let shapes = DynamicShapes::new((graph, nodes.len()), &types, &layout, zeros, &overwritten);
+        let shapes = DynamicShapes::new((graph, &nodes), &types, &layout, zeros, &overwritten);
         let made = make_shapes_dynamic(shapes, nodes, block, &mut names);
         (first, nodes, late) = (made.first, made.nodes, made.zeros);
         dynamic_shapes::forget_stated_shapes(graph);

@@ -28,8 +28,13 @@ pub(super) const HEADER: &[&str] = &[
 /// The columns for users: by how much the process grows as measured, in the first run and in later ones.
 pub(super) const BRIEF_HEADER: &[&str] = &["model", "original", "rewritten", "`--settings`", "planned memory"];
 
-/// Longest time of a process that measures.
-const LONGEST: Duration = Duration::from_secs(300);
+/// Limits of a process that measures.
+const LIMITS: ChildLimits<'static> = ChildLimits {
+    time: Some(Duration::from_secs(300)),
+    cancel: None,
+};
+
+const LEVEL: OptimizationLevel = OptimizationLevel::All;
 
 /// What was found out of the memory of a written model.
 pub(super) struct Memory {
@@ -49,44 +54,19 @@ impl Memory {
         found: &Deployment,
         host: &Host,
     ) -> Result<Self, DeployError> {
-        let limits = ChildLimits {
-            time: Some(LONGEST),
-            cancel: None,
-        };
-        let level = OptimizationLevel::All;
         let control = SolveControl::new();
         let settings = SettingsRequest {
             model: written,
-            level,
+            level: LEVEL,
             dims: &load.dims,
-            limits,
+            limits: LIMITS,
             predicted: found.prediction.peak_bytes,
             is_slow_without_arena: found.arena_off().is_some_and(|off| off.is_slow()),
         };
-        let plan = ArenaPlanRequest {
-            model: written,
-            original: input,
-            keeps_bits: true,
-            library: None,
-            level,
-            original_level: level,
-            mapped_bytes: 0,
-            weights: None,
-            dims: &load.dims,
-            ranges: &Ranges::default(),
-            frequent: &[],
-            other_loads: 0,
-            inferred: &InferredSizes::default(),
-            limits,
-        };
-        let stock = SessionSettings {
-            dims: load.dims.clone(),
-            ..SessionSettings::stock()
-        };
         Ok(Self {
-            before: measure(&host.runner(limits), input, &stock, &MeasureOptions::default())?,
+            before: as_it_came(input, load, host)?,
             settings: try_settings(&settings, host, &control)?,
-            arena: plan_arena(&plan, host, &control)?,
+            arena: planned((input, written), load, true, host)?,
         })
     }
 
@@ -158,6 +138,57 @@ impl Memory {
             growth(self.planned().1),
         ]
     }
+}
+
+/// What a model takes where nothing is set.
+///
+/// # Errors
+/// If it does not run.
+pub(super) fn as_it_came(input: &Path, load: &LoadOptions, host: &Host) -> Result<Measurement, DeployError> {
+    let stock = SessionSettings {
+        dims: load.dims.clone(),
+        ..SessionSettings::stock()
+    };
+    Ok(measure(
+        &host.runner(LIMITS),
+        input,
+        &stock,
+        &MeasureOptions::default(),
+    )?)
+}
+
+/// Plans the memory of a file that was written, and measures it: with the bits of the original or, where it was written so, near them.
+///
+/// # Errors
+/// If it does not run, or not as planned.
+pub(super) fn planned(
+    (input, written): (&Path, &Path),
+    load: &LoadOptions,
+    keeps_bits: bool,
+    host: &Host,
+) -> Result<ArenaPlanned, DeployError> {
+    let request = ArenaPlanRequest {
+        model: written,
+        original: input,
+        keeps_bits,
+        library: None,
+        level: LEVEL,
+        original_level: LEVEL,
+        mapped_bytes: 0,
+        weights: None,
+        dims: &load.dims,
+        ranges: &Ranges::default(),
+        frequent: &[],
+        other_loads: 0,
+        inferred: &InferredSizes::default(),
+        limits: LIMITS,
+    };
+    Ok(plan_arena(&request, host, &SolveControl::new())?)
+}
+
+/// By how much a process grows, in the run in which it grows most.
+pub(super) fn growth(bytes: SettingBytes) -> Option<u64> {
+    bytes.resident_first_bytes.max(bytes.resident_later_bytes)
 }
 
 fn called(setting: Setting) -> &'static str {

@@ -105,6 +105,7 @@ struct Call<'a> {
 impl Call<'_> {
     fn run(&self) -> Vec<Array> {
         vec![match self.op.op_type.as_str() {
+            "softmax" if self.op.domain == "linalg" => self.along_axis(false),
             _ if self.op.domain == "linalg" => self.loops(),
             "pad" if self.op.domain == "tensor" => self.pad_by_attributes(),
             "Conv" | "FusedConv" => self.conv(),

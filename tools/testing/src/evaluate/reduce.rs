@@ -77,7 +77,7 @@ impl Call<'_> {
         let rank = x.dims.len();
         let is_early = self.int("flattens", 0) != 0 || self.int("opset", 13) < 13;
         let default = if is_early { 1 } else { -1 };
-        let axis = self.axis(self.int("axis", default), rank);
+        let axis = self.axis(self.int("axis", self.int("dimension", default)), rank);
         let axes: Vec<usize> = if to_the_end || is_early {
             (axis..rank).collect()
         } else {

@@ -3,7 +3,7 @@
 use remat::onnx::proto::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use remat::onnx::{ImportOptions, OnnxModel};
 use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, Shapes, lower, out_of_branch};
-use remat_testing::onnx::{FLOAT, graph, integers, model, node, opset, tensor_type};
+use remat_testing::onnx::{FLOAT, FLOAT16, NodeExt, graph, integers, model, node, numbers, opset, tensor_type};
 
 use crate::support::{Rewritten, models};
 
@@ -193,4 +193,38 @@ fn a_stated_shape_that_nodes_compute_from_constants_becomes_dynamic_after_them()
         },
     )
     .expect("every value is made");
+}
+
+/// The products of a model whose input has elements of this type, as they are written.
+fn products(element: i32) -> String {
+    let single = |from: &str, to: &str| node("Cast", &[from], &[to]).int("to", FLOAT.into());
+    let nodes = vec![
+        node("Transpose", &["x"], &["turned"]),
+        single("turned", "left"),
+        node("Mul", &["left", "scale"], &["scaled"]),
+        single("x", "right"),
+        node("Add", &["right", "left"], &["sum"]),
+        node("MatMul", &["scaled", "right"], &["scores"]),
+        node("MatMul", &["sum", "scores"], &["y"]),
+    ];
+    let mut graph = graph(&[("x", tensor_type(element, "4 4"))], nodes, &["y"]);
+    graph.initializer = vec![numbers("scale", &[])];
+    let model = OnnxModel::from_proto(model(graph), &ImportOptions::default()).expect("it is a model");
+    let lowered =
+        lower(&model, model.graph(), &LoweringOptions::default(), &Layout::default()).expect("it can be written");
+    let nodes = &lowered.proto.graph.get_or_default().node;
+    let products: Vec<String> = nodes.iter().filter(|node| node.op_type == "MatMul").map(line).collect();
+    products.join("\n")
+}
+
+#[test]
+fn products_of_what_was_in_half_precision_read_factors_through_views() {
+    insta::assert_snapshot!(products(FLOAT16), @r"
+    scores = MatMul(scaled__view, right__view)
+    y = MatMul(sum, scores)
+    ");
+    insta::assert_snapshot!(products(FLOAT), @r"
+    scores = MatMul(scaled, right)
+    y = MatMul(sum, scores)
+    ");
 }
