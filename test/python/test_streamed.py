@@ -127,6 +127,27 @@ def test_split_sums_are_no_further_from_double_precision_than_twice_the_original
             assert off[1] <= 2 * off[0] + 4e-7, (kind, off)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_split_product_is_within_the_bound_of_its_sums(kind, remat_opt, tmp_path):
+    """Tiles of `rows` rows each, put together one after the other: every factor and product is rounded, and every addition."""
+    rows, width = 8192, 48
+    b = Builder([("x", FLOAT, [rows, width])], [("y", FLOAT, [width, width])])
+    left = b.op("Transpose", [b.op("Abs", ["x"], "a")], "left", perm=[1, 0])
+    b.op("MatMul", [left, b.op("Relu", ["x"], "b")], "y")
+    model, out = b.save(tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    said = remat_opt(model, "-o", out, "--fission", "close", "-b", "min", *FAST)
+    assert out.exists(), said.stderr
+    chains = json.loads(said.stdout)["tiling"]["fused_chains"]
+    tiles = max(chain["tiles"] for chain in chains)
+    assert tiles > 1
+    x = KINDS[kind](np.random.default_rng(5), (rows, width)).astype(np.float32)
+    exact = x.astype(np.float64)
+    left, right = np.abs(exact).T, np.maximum(exact, 0)
+    bound = (-(-rows // tiles) + tiles) * 2.0**-24 * (left @ right)
+    off = np.abs(run(out, x)[0] - left @ right)
+    assert (off <= bound + 1e-37).all(), (off - bound).max()
+
+
 def test_a_norm_that_the_runtime_takes_apart_runs_by_instance(remat_opt, tmp_path):
     model, computed = network(tmp_path / "model.onnx", 2, 1e-5, group_norm)
     out, plan = tmp_path / "out.onnx", tmp_path / "plan.json"
