@@ -110,7 +110,8 @@ def test_scores_in_half_precision_are_never_whole(remat_opt, tmp_path):
 
 
 def test_attention_in_half_precision_keeps_its_bits(remat_opt, tmp_path):
-    """Factors and transpositions of its products, which the runtime converts to single precision, do not become part of them."""
+    """Factors and transpositions of its products, which the runtime converts to single precision, do not become part of them; an addition becomes part of
+    the normalization behind it, which is converted as well, only where everything is optimized."""
     half, rows = onnx.TensorProto.FLOAT16, 256
     b = Builder([("x", half, [1, rows, WIDTH])], [("y", half, [1, rows, WIDTH])])
     state = "x"
@@ -129,7 +130,11 @@ def test_attention_in_half_precision_keeps_its_bits(remat_opt, tmp_path):
         mixed = b.op("MatMul", [shares, projected("values", state, [0, 2, 1, 3])], f"mixed.{layer}")
         back = b.op("Transpose", [mixed], f"back.{layer}", perm=[0, 2, 1, 3])
         flat = b.op("Reshape", [back, b.constant(f"flat.{layer}", np.array([1, rows, WIDTH]))], f"flat.{layer}.of")
-        state = b.op("Add", [state, flat], "y" if layer == 2 else f"state.{layer}")
+        state = b.op("Add", [state, flat], f"state.{layer}")
+    b.opsets[""] = 17
+    numbers = np.random.default_rng(7).standard_normal((2 + WIDTH, WIDTH)).astype(np.float16)
+    scale, bias = (b.constant(f"norm.{at}", numbers[at]) for at in (0, 1))
+    b.op("MatMul", [b.op("LayerNormalization", [state, scale, bias], "normed"), b.constant("head", numbers[2:])], "y")
     model, out = b.save(tmp_path / "model.onnx"), tmp_path / "out.onnx"
     said = remat_opt(model, "-o", out, *FAST)
     assert out.exists(), said.stderr

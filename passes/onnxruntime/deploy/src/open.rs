@@ -11,7 +11,7 @@ use remat_onnx::{OnnxError, OnnxModel, order_like, rename_values, write_for_two_
 use remat_onnxruntime_lower::{LayoutMapping, OrderHint, canonicalize_names, put_sums_first};
 use remat_onnxruntime_observe::map_to_fused;
 use remat_onnxruntime_predict::BodyWriter;
-use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
+use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError, optimize_without_blocks};
 use remat_plan::PlanFile;
 use remat_solve::Activity;
 use rustc_hash::FxHashMap;
@@ -24,7 +24,7 @@ use crate::layout::Padding;
 use crate::measure::Bench;
 use crate::original::{looked_at, open_model};
 use crate::plain::PlainConvolutions;
-use crate::request::DeployRequest;
+use crate::request::{DeployRequest, has_half};
 use crate::strategy::{FOR_TWO_PASSES, LAID_OUT, is_for_two_passes, is_laid_out, runtime_of};
 
 /// Has the runtime make something of a model, and opens that.
@@ -340,18 +340,22 @@ pub(crate) fn scratch_folder() -> Result<ScratchFolder, DeployError> {
 fn fuse(runner: &Runner<'_>, input: &Path, named: &Path, scratch: &Path) -> Result<PathBuf, DeployError> {
     let name = named.file_name().unwrap_or_else(|| "fused.onnx".as_ref());
     let path = scratch.join(name);
-    let optimize = |input: &Path| remat_onnxruntime_run::optimize(runner, input, OptimizationLevel::Extended, &path);
+    let original = OnnxModel::open(input, &looked_at())?;
+    // What is in half precision is converted first, and then more is fused where everything is optimized.
+    let is_half = has_half(original.graph());
+    let optimize = |input: &Path| match is_half {
+        true => optimize_without_blocks(runner, input, &path),
+        false => remat_onnxruntime_run::optimize(runner, input, OptimizationLevel::Extended, &path),
+    };
     match optimize(input) {
         // Where a function is called twice, it writes the names in it twice.
         Err(RuntimeError::Save { .. }) => {
-            let model = OnnxModel::open(input, &looked_at())?;
             let inlined = folder_in(scratch, "inlined")?.join(name);
-            model.save_proto(&model.inlined(), &inlined)?;
+            original.save_proto(&original.inlined(), &inlined)?;
             optimize(&inlined)?;
         }
         other => other?,
     }
-    let original = OnnxModel::open(input, &looked_at())?;
     // The runtime may not fuse otherwise where ops run again, nor give a name again that is taken. Its order is that of its search for nodes: what a
     // loss needs of labels comes first, losses come last.
     changed(path, scratch, "own", |model, graph| {

@@ -240,7 +240,7 @@ fn close(model: &Model) -> Outputs {
 }
 
 /// Whether a tensor has elements of 16 bits that are floating-point numbers.
-fn has_half(graph: &Graph) -> bool {
+pub(crate) fn has_half(graph: &Graph) -> bool {
     let mut elements = graph.tensors.iter().filter_map(|tensor| tensor.ty.element());
     elements.any(|element| matches!(element, ElementType::Float16 | ElementType::Bfloat16))
 }

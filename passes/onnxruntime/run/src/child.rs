@@ -50,8 +50,8 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> std::io::Result
         } => json(&runtime.and_then(|r| profile_here(&r, model, settings, *runs, *seed, given))),
         Task::Record { model, options } => json(&runtime.and_then(|r| record_here(&r, model, settings, options))),
         Task::Version => json(&runtime.map(|r| r.version().to_owned())),
-        Task::Optimize { model, out, packs } => {
-            json(&runtime.and_then(|r| optimize_here(&r, model, settings.level, (out, *packs))))
+        Task::Optimize { model, out, form } => {
+            json(&runtime.and_then(|r| optimize_here(&r, model, settings.level, (out, *form))))
         }
         Task::Ledger { model, options } => {
             json(&runtime.and_then(|r| measure_process_here(&r, model, (settings, before), options)))

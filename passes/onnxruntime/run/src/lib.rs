@@ -56,7 +56,7 @@ pub use inputs::{InputKind, InputTensor};
 pub use ledger::{ProcessMeasured, measure_process};
 pub use measure::{Measurement, OutputDigest, Peaks, SeededOutputs, measure};
 pub use meter::LIBRARY as HEAP_METER;
-pub use optimize::{optimize, optimize_and_pack};
+pub use optimize::{optimize, optimize_and_pack, optimize_without_blocks};
 pub use output::Output;
 pub use planned::{ArenaFigures, ArenaLibrary, RecordedWeight};
 pub use process::{ChildCommand, ChildLimits, Ended, ask, die_with};

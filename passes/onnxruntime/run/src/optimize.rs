@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use ort::session::Session;
 use ort::session::builder::SessionBuilder;
 use remat_files::OutputFile;
+use serde::{Deserialize, Serialize};
 
 use crate::runner::{Runner, Task};
 use crate::{OptimizationLevel, Runtime, RuntimeError, SessionSettings};
@@ -17,6 +18,10 @@ const DATA_FILE: &str = "session.optimized_model_external_initializers_file_name
 const DATA_FILE_FROM: &str = "session.optimized_model_external_initializers_min_size_in_bytes";
 
 const SAVE_PACKED: &str = "session.save_external_prepacked_constant_initializers";
+const DISABLED: &str = "optimization.disable_specified_optimizers";
+
+/// What lays images out in blocks of channels.
+const BLOCKS: &str = "NchwcTransformer";
 
 /// Weights smaller than this stay in the model where there is a data file.
 const INLINE_BYTES: usize = 1024;
@@ -33,12 +38,15 @@ const INLINE_BYTES: usize = 1024;
 /// [`RuntimeError::Load`] if the runtime refuses the model, [`RuntimeError::Save`] if it cannot write the result or does not load what it
 /// wrote, [`RuntimeError::Child`] if it crashes.
 pub fn optimize(runner: &Runner<'_>, model: &Path, level: OptimizationLevel, out: &Path) -> Result<(), RuntimeError> {
-    let task = Task::Optimize {
-        model: model.to_owned(),
-        out: out.to_owned(),
-        packs: false,
-    };
-    runner.ask(&SessionSettings::exact(level), task)
+    saved(runner, model, level, (out, Form::AsItRuns))
+}
+
+/// The same where everything is optimized, but for images: they are not laid out in blocks of channels.
+///
+/// # Errors
+/// As [`optimize`].
+pub fn optimize_without_blocks(runner: &Runner<'_>, model: &Path, out: &Path) -> Result<(), RuntimeError> {
+    saved(runner, model, OptimizationLevel::All, (out, Form::WithoutBlocks))
 }
 
 /// The same, with all weights in the data file, and beside them what kernels make of them when a session is loaded: sessions that do not optimize
@@ -52,10 +60,30 @@ pub fn optimize_and_pack(
     level: OptimizationLevel,
     out: &Path,
 ) -> Result<(), RuntimeError> {
+    saved(runner, model, level, (out, Form::Packed))
+}
+
+/// What of a model is saved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Form {
+    /// The model that runs.
+    AsItRuns,
+    /// With what kernels make of weights, too.
+    Packed,
+    /// Without blocks of channels.
+    WithoutBlocks,
+}
+
+fn saved(
+    runner: &Runner<'_>,
+    model: &Path,
+    level: OptimizationLevel,
+    (out, form): (&Path, Form),
+) -> Result<(), RuntimeError> {
     let task = Task::Optimize {
         model: model.to_owned(),
         out: out.to_owned(),
-        packs: true,
+        form,
     };
     runner.ask(&SessionSettings::exact(level), task)
 }
@@ -65,7 +93,7 @@ pub(crate) fn optimize_here(
     runtime: &Runtime,
     model: &Path,
     level: OptimizationLevel,
-    (out, packs): (&Path, bool),
+    (out, form): (&Path, Form),
 ) -> Result<(), RuntimeError> {
     let failed = |why: String| RuntimeError::Save {
         model: model.to_owned(),
@@ -89,9 +117,9 @@ pub(crate) fn optimize_here(
         settings: &settings,
         temporary: file.temporary_path(),
         data: with_suffix(out, ".data"),
-        packs,
+        form,
     };
-    if packs || has_data && !is_beside {
+    if form == Form::Packed || has_data && !is_beside {
         saving.save(true)?;
     } else {
         // A model of more than 2 GB is more than a protobuf message can hold.
@@ -123,7 +151,7 @@ struct Saving<'a> {
     settings: &'a SessionSettings,
     temporary: &'a Path,
     data: PathBuf,
-    packs: bool,
+    form: Form,
 }
 
 impl Saving<'_> {
@@ -141,6 +169,9 @@ impl Saving<'_> {
         let text = |error: ort::Error<SessionBuilder>| error.to_string();
         let builder = without_reuse(builder)?;
         let mut builder = builder.with_optimized_model_path(self.temporary).map_err(text)?;
+        if self.form == Form::WithoutBlocks {
+            builder = builder.with_config_entry(DISABLED, BLOCKS).map_err(text)?;
+        }
         if outside {
             // The runtime would append to it.
             match std::fs::remove_file(&self.data) {
@@ -151,7 +182,7 @@ impl Saving<'_> {
             builder = builder.with_config_entry(DATA_FILE, name).map_err(text)?;
             let from = INLINE_BYTES.to_string();
             builder = builder.with_config_entry(DATA_FILE_FROM, from).map_err(text)?;
-            if self.packs {
+            if self.form == Form::Packed {
                 builder = builder.with_config_entry(SAVE_PACKED, "1").map_err(text)?;
             }
         }

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::inputs::StoredTensor;
+use crate::optimize::Form;
 use crate::process::{self, ChildCommand, ChildLimits, Ended};
 use crate::{
     CloseOptions, CompareSizes, LedgerOptions, MeasureOptions, PairOptions, RecordOptions, RuntimeError,
@@ -72,7 +73,7 @@ pub(crate) enum Task {
     Optimize {
         model: PathBuf,
         out: PathBuf,
-        packs: bool,
+        form: Form,
     },
     /// What the whole process takes.
     Ledger {
