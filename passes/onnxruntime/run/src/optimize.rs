@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use ort::session::Session;
 use ort::session::builder::SessionBuilder;
 use remat_files::OutputFile;
-use serde::{Deserialize, Serialize};
 
-use crate::runner::{Runner, Task};
+use crate::runner::{Form, Runner, Task};
 use crate::{OptimizationLevel, Runtime, RuntimeError, SessionSettings};
 
 /// Config keys of the runtime (`onnxruntime_session_options_config_keys.h`).
@@ -61,17 +60,6 @@ pub fn optimize_and_pack(
     out: &Path,
 ) -> Result<(), RuntimeError> {
     saved(runner, model, level, (out, Form::Packed))
-}
-
-/// What of a model is saved.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) enum Form {
-    /// The model that runs.
-    AsItRuns,
-    /// With what kernels make of weights, too.
-    Packed,
-    /// Without blocks of channels.
-    WithoutBlocks,
 }
 
 fn saved(

@@ -11,7 +11,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::inputs::StoredTensor;
-use crate::optimize::Form;
 use crate::process::{self, ChildCommand, ChildLimits, Ended};
 use crate::{
     CloseOptions, CompareSizes, LedgerOptions, MeasureOptions, PairOptions, RecordOptions, RuntimeError,
@@ -93,6 +92,17 @@ pub(crate) enum Task {
     },
     /// Only the library is loaded.
     Version,
+}
+
+/// What of a model is saved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Form {
+    /// The model that runs.
+    AsItRuns,
+    /// With what kernels make of weights, too.
+    Packed,
+    /// Without blocks of channels.
+    WithoutBlocks,
 }
 
 impl Task {
