@@ -109,7 +109,8 @@ def test_scores_in_half_precision_are_never_whole(remat_opt, tmp_path):
     assert off[1] <= 2 * off[0] + 1e-3, off
 
 
-def test_attention_in_half_precision_keeps_its_bits(remat_opt, tmp_path):
+@pytest.mark.parametrize("level", ["all", "extended"])
+def test_attention_in_half_precision_keeps_its_bits(level, remat_opt, tmp_path):
     """Factors and transpositions of its products, which the runtime converts to single precision, do not become part of them; an addition becomes part of
     the normalization behind it, which is converted as well, only where everything is optimized."""
     half, rows = onnx.TensorProto.FLOAT16, 256
@@ -136,13 +137,18 @@ def test_attention_in_half_precision_keeps_its_bits(remat_opt, tmp_path):
     scale, bias = (b.constant(f"norm.{at}", numbers[at]) for at in (0, 1))
     b.op("MatMul", [b.op("LayerNormalization", [state, scale, bias], "normed"), b.constant("head", numbers[2:])], "y")
     model, out = b.save(tmp_path / "model.onnx"), tmp_path / "out.onnx"
-    said = remat_opt(model, "-o", out, *FAST)
+    said = remat_opt(model, "-o", out, "--level", level, "--emit-plan", tmp_path / "plan.json", *FAST)
     assert out.exists(), said.stderr
     report = json.loads(said.stdout)
     before, after = (report["measured"][when]["arena_off"] for when in ("before", "after"))
     assert not report["rejected"] and after <= 0.8 * before
+    again = tmp_path / "again.onnx"
+    said = remat_opt(model, "-o", again, "--level", level, "--plan", tmp_path / "plan.json", "--threads", "1", "--no-arena-plan")
+    assert again.exists(), said.stderr
+    assert again.read_bytes() == out.read_bytes()
     x = np.random.default_rng(3).standard_normal((1, rows, WIDTH)).astype(np.float16)
     options = ort.SessionOptions()
     options.log_severity_level = 4
+    options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, f"ORT_ENABLE_{level.upper()}")
     first, second = (ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0] for path in (model, out))
     assert first.tobytes() == second.tobytes()

@@ -134,9 +134,9 @@ bool isPlain(Type type) {
 
 extern "C" {
 
-/// Tells how a structured operation with one result, or a softmax, runs over tensors of static shape: the extents of its loops (number -1), how it indexes its
-/// result (-2), and how it indexes each operand (its number). A map is told as a row for each axis: a coefficient for each loop, then a
-/// constant. Nothing is told, and false returned, where an index is another function of the loops, or the body looks at the loops.
+/// Tells how a structured operation with one result, or a softmax, runs over tensors of static shape: the extents of its loops (number -1), how it
+/// indexes its result (-2), and how it indexes each operand (its number). A map is told as a row for each axis: a coefficient for each loop, then
+/// a constant. Nothing is told, and false returned, where an index is another function of the loops, or the body looks at the loops.
 bool rematForEachIndexing(MlirOperation raw, void (*tell)(intptr_t number, const int64_t *values, intptr_t count, void *found),
                           void *found) {
   if (auto softmax = dyn_cast<linalg::SoftmaxOp>(unwrap(raw))) {

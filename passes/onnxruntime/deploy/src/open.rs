@@ -25,7 +25,7 @@ use crate::measure::Bench;
 use crate::original::{looked_at, open_model};
 use crate::plain::PlainConvolutions;
 use crate::request::{DeployRequest, has_half};
-use crate::strategy::{FOR_TWO_PASSES, LAID_OUT, is_for_two_passes, is_laid_out, runtime_of};
+use crate::strategy::{FOR_TWO_PASSES, LAID_OUT, OPTIMIZED, is_for_two_passes, is_laid_out, is_optimized, runtime_of};
 
 /// Has the runtime make something of a model, and opens that.
 struct Maker<'m> {
@@ -33,6 +33,8 @@ struct Maker<'m> {
     limits: ChildLimits<'m>,
     input: &'m Path,
     load: &'m LoadOptions,
+    /// Whether a model in half precision is optimized to the end before it is planned.
+    optimizes_halves: bool,
     /// Where files on the way go.
     scratch: &'m Path,
 }
@@ -50,10 +52,48 @@ impl Maker<'_> {
         if close {
             input = changed(input, self.scratch, "two-passes", write_for_two_passes)?;
         }
+        let original = OnnxModel::open(&input, &looked_at())?;
+        let is_optimized = self.optimizes_halves && has_half(original.graph());
+        if is_optimized {
+            runtime.push_str(OPTIMIZED);
+        }
         if input != self.input {
             runtime.push_str(FOR_TWO_PASSES);
         }
-        Ok((fuse(&self.runner(), &input, named, self.scratch)?, runtime))
+        Ok((self.fuse((&input, &original), is_optimized, named)?, runtime))
+    }
+
+    /// What the runtime makes of a model when it fuses nodes, in a file of the scratch folder with the name of `named`.
+    fn fuse(
+        &self,
+        (input, original): (&Path, &OnnxModel),
+        is_optimized: bool,
+        named: &Path,
+    ) -> Result<PathBuf, DeployError> {
+        let (runner, scratch) = (&self.runner(), self.scratch);
+        let name = named.file_name().unwrap_or_else(|| "fused.onnx".as_ref());
+        let path = scratch.join(name);
+        // Halves are converted late, and more is fused behind that where everything is optimized.
+        let optimize = |input: &Path| match is_optimized {
+            true => optimize_without_blocks(runner, input, &path),
+            false => remat_onnxruntime_run::optimize(runner, input, OptimizationLevel::Extended, &path),
+        };
+        match optimize(input) {
+            // Where a function is called twice, it writes the names in it twice.
+            Err(RuntimeError::Save { .. }) => {
+                let inlined = folder_in(scratch, "inlined")?.join(name);
+                original.save_proto(&original.inlined(), &inlined)?;
+                optimize(&inlined)?;
+            }
+            other => other?,
+        }
+        // The runtime may not fuse otherwise where ops run again, nor give a name again that is taken. Its order is that of its search for nodes: what a
+        // loss needs of labels comes first, losses come last.
+        changed(path, scratch, "own", |model, graph| {
+            let is_ordered = order_like(graph, &original.proto().graph);
+            let is_renamed = give_own_names(model, graph);
+            put_sums_first(graph) > 0 || is_renamed || is_ordered
+        })
     }
 
     /// What the runtime lays a model out to where everything is optimized, with names that are the same each time. What is `plain` stays as it is.
@@ -106,6 +146,7 @@ impl<'c> Context<'c, '_> {
             limits,
             input: self.request.input,
             load: self.request.load,
+            optimizes_halves: self.request.optimizes_halves(),
             scratch: self.scratch,
         }
     }
@@ -251,6 +292,7 @@ pub fn open_for_plan(
         limits,
         input: path,
         load,
+        optimizes_halves: is_optimized(by),
         scratch: scratch.path(),
     };
     let (fused, runtime) = maker.fused(path, is_for_two_passes(by))?;
@@ -304,6 +346,7 @@ pub fn padding(
         limits,
         input,
         load,
+        optimizes_halves: true,
         scratch: scratch.path(),
     };
     let (path, _) = maker.fused(input, false)?;
@@ -334,35 +377,6 @@ pub(crate) fn laid_out(
 pub(crate) fn scratch_folder() -> Result<ScratchFolder, DeployError> {
     let error = SaveError::io("a temporary folder".as_ref());
     ScratchFolder::new("deploy-").map_err(|source| Error::from(error(source)).into())
-}
-
-/// What the runtime makes of the model at `input` when it fuses nodes, in a file of the scratch folder with the name of `named`.
-fn fuse(runner: &Runner<'_>, input: &Path, named: &Path, scratch: &Path) -> Result<PathBuf, DeployError> {
-    let name = named.file_name().unwrap_or_else(|| "fused.onnx".as_ref());
-    let path = scratch.join(name);
-    let original = OnnxModel::open(input, &looked_at())?;
-    // What is in half precision is converted first, and then more is fused where everything is optimized.
-    let is_half = has_half(original.graph());
-    let optimize = |input: &Path| match is_half {
-        true => optimize_without_blocks(runner, input, &path),
-        false => remat_onnxruntime_run::optimize(runner, input, OptimizationLevel::Extended, &path),
-    };
-    match optimize(input) {
-        // Where a function is called twice, it writes the names in it twice.
-        Err(RuntimeError::Save { .. }) => {
-            let inlined = folder_in(scratch, "inlined")?.join(name);
-            original.save_proto(&original.inlined(), &inlined)?;
-            optimize(&inlined)?;
-        }
-        other => other?,
-    }
-    // The runtime may not fuse otherwise where ops run again, nor give a name again that is taken. Its order is that of its search for nodes: what a
-    // loss needs of labels comes first, losses come last.
-    changed(path, scratch, "own", |model, graph| {
-        let is_ordered = order_like(graph, &original.proto().graph);
-        let is_renamed = give_own_names(model, graph);
-        put_sums_first(graph) > 0 || is_renamed || is_ordered
-    })
 }
 
 /// The model at `path`, or a copy in a `folder` of its own, where something is changed in it.

@@ -16,7 +16,7 @@ use remat_plan::{BudgetSpec, PlanFile};
 
 use crate::check::Outputs;
 use crate::error::DeployError;
-use crate::strategy::{Strategy, is_for_two_passes, is_laid_out, runtime_of};
+use crate::strategy::{Strategy, is_for_two_passes, is_laid_out, is_optimized, runtime_of};
 
 /// Tiles with the bits of the whole.
 static EXACT: FissionRequest = FissionRequest::EXACT;
@@ -179,6 +179,14 @@ impl DeployRequest<'_> {
         match self.plan {
             Some(plan) => fused_by(plan).is_some_and(is_for_two_passes),
             None => self.permits_other_bits(),
+        }
+    }
+
+    /// Whether models in half precision are planned as the runtime leaves them where everything is optimized: at that level, or by the plan.
+    pub(crate) fn optimizes_halves(&self) -> bool {
+        match self.plan {
+            Some(plan) => fused_by(plan).is_some_and(is_optimized),
+            None => self.level == OptimizationLevel::All,
         }
     }
 

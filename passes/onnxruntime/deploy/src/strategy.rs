@@ -22,6 +22,14 @@ pub(crate) fn is_for_two_passes(by: &str) -> bool {
     by.strip_suffix(LAID_OUT).unwrap_or(by).ends_with(FOR_TWO_PASSES)
 }
 
+/// How plans say that the runtime optimized a model in half precision to the end before it was planned, but for layouts, after its name.
+pub(crate) const OPTIMIZED: &str = ", optimized to the end";
+
+/// Whether plans that name this runtime are for such models.
+pub(crate) fn is_optimized(by: &str) -> bool {
+    by.contains(OPTIMIZED)
+}
+
 /// The runtime that made this model of the input.
 pub(crate) fn runtime_of(model: &Model) -> Option<&str> {
     model.setup()?.fused_by.as_deref()

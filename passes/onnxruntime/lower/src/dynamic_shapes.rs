@@ -76,7 +76,7 @@ pub(crate) struct DynamicShapes<'t> {
     replaced: FxHashMap<String, String>,
     layout: &'t Layout,
     /// Results that products read through a view.
-    unfused: FxHashSet<String>,
+    factors: FxHashSet<String>,
     zeros: Zeros,
     /// Nodes on values that exist before any node runs.
     first: Vec<NodeProto>,
@@ -113,7 +113,7 @@ impl<'t> DynamicShapes<'t> {
             hides_axes: nodes.len() >= MANY,
             replaced: FxHashMap::default(),
             layout,
-            unfused: halves::factors_of_products(nodes, types),
+            factors: halves::factors_of_products(nodes, types),
             zeros,
             first: Vec::new(),
             views: 0,
@@ -236,7 +236,12 @@ impl<'t> DynamicShapes<'t> {
         let again = node.output.first().and_then(|result| self.overwritten.get(result));
         let is_stated = |name: &&String| self.of(name) == Known::Stated && Some(*name) != again;
         let stated: Vec<String> = node.input.iter().filter(is_stated).cloned().collect();
-        for operand in stated {
+        self.hide(stated, node, names, out);
+    }
+
+    /// Has a node read views of these operands.
+    fn hide(&mut self, operands: Vec<String>, node: &mut NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) {
+        for operand in operands {
             let dynamic = self.view(&operand, names, out);
             replace(node, &operand, dynamic);
         }
@@ -264,18 +269,10 @@ impl<'t> DynamicShapes<'t> {
 
     /// Has a product read views of what the runtime would make part of it.
     fn hide_factors(&mut self, node: &mut NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) {
-        if !halves::is_product(node) {
-            return;
-        }
-        let factors: Vec<String> = node
-            .input
-            .iter()
-            .filter(|name| self.unfused.contains(*name))
-            .cloned()
-            .collect();
-        for operand in factors {
-            let view = self.view(&operand, names, out);
-            replace(node, &operand, view);
+        if halves::is_product(node) {
+            let is_factor = |name: &&String| self.factors.contains(*name);
+            let factors: Vec<String> = node.input.iter().filter(is_factor).cloned().collect();
+            self.hide(factors, node, names, out);
         }
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn is_product(node: &NodeProto) -> bool {
     row(node).split == Split::MatMul
 }
 
-/// Whether a node only transposes its operand, or makes each element of one operand alone, as a conversion and a factor do.
+/// Whether a node only transposes a tensor, or changes each element by itself, as a conversion and a factor do.
 fn may_become_part(node: &NodeProto, types: &FxHashMap<String, ValueType>) -> bool {
     let is_one = |name: &String| {
         let dims = types.get(name).and_then(ValueType::known_shape);

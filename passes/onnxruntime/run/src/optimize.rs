@@ -40,14 +40,6 @@ pub fn optimize(runner: &Runner<'_>, model: &Path, level: OptimizationLevel, out
     saved(runner, model, level, (out, Form::AsItRuns))
 }
 
-/// The same where everything is optimized, but for images: they are not laid out in blocks of channels.
-///
-/// # Errors
-/// As [`optimize`].
-pub fn optimize_without_blocks(runner: &Runner<'_>, model: &Path, out: &Path) -> Result<(), RuntimeError> {
-    saved(runner, model, OptimizationLevel::All, (out, Form::WithoutBlocks))
-}
-
 /// The same, with all weights in the data file, and beside them what kernels make of them when a session is loaded: sessions that do not optimize
 /// map that. It belongs to processors of this machine's kind whatever the level.
 ///
@@ -60,6 +52,14 @@ pub fn optimize_and_pack(
     out: &Path,
 ) -> Result<(), RuntimeError> {
     saved(runner, model, level, (out, Form::Packed))
+}
+
+/// [`optimize`] at level `All`, but for images: they are not laid out in blocks of channels.
+///
+/// # Errors
+/// As [`optimize`].
+pub fn optimize_without_blocks(runner: &Runner<'_>, model: &Path, out: &Path) -> Result<(), RuntimeError> {
+    saved(runner, model, OptimizationLevel::All, (out, Form::WithoutBlocks))
 }
 
 fn saved(

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use remat::fission::Exactness;
 use remat::plan::BudgetSpec;
-use remat::{FissionRequest, SolveRequest};
+use remat::{FissionRequest, LoadOptions, SolveRequest};
 use remat_onnxruntime_deploy::{DeployRequest, Deployment, SettingBytes};
 use remat_onnxruntime_run::{Closeness, Host};
 
 use super::Trials;
-use super::memory::{as_it_came, growth, planned};
+use super::memory::{as_it_came, planned};
 use super::row::{added_time, megabytes, refusal};
 use crate::files::{models, stem};
 use crate::table::{Output, Table};
@@ -52,14 +52,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 fn row(path: &Path, host: &Host, args: &Args) -> anyhow::Result<Vec<String>> {
     let load = args.trials.load(path)?;
     let stock = SettingBytes::of(&as_it_came(path, &load, host)?);
-    let whole = trial(path, None, host, args)?;
-    let exact = trial(path, Some(&FissionRequest::EXACT), host, args)?;
+    let trial = |fission: Option<&FissionRequest>| trial((path, &load), fission, host, args);
+    let whole = trial(None)?;
+    let exact = trial(Some(&FissionRequest::EXACT))?;
     let close = FissionRequest {
         exactness: Exactness::Close,
         ..FissionRequest::EXACT
     };
-    let close = trial(path, Some(&close), host, args)?;
-    let grown = [growth(stock), exact.grown, close.grown].map(megabytes);
+    let close = trial(Some(&close))?;
+    let before = stock.resident_first_bytes.max(stock.resident_later_bytes);
+    let grown = [before, exact.grown, close.grown].map(megabytes);
     let process = format!("{} -> {}, {}", grown[0], grown[1], grown[2]);
     let figures = [
         vec![stem(path), whole.before, whole.peak, exact.peak],
@@ -87,19 +89,23 @@ struct Trial {
 }
 
 /// Writes and measures a model, in tiles where they are asked for.
-fn trial(path: &Path, fission: Option<&FissionRequest>, host: &Host, args: &Args) -> anyhow::Result<Trial> {
+fn trial(
+    (path, load): (&Path, &LoadOptions),
+    fission: Option<&FissionRequest>,
+    host: &Host,
+    args: &Args,
+) -> anyhow::Result<Trial> {
     let solve = SolveRequest {
         budget: BudgetSpec::Auto,
         max_overhead: Some(args.max_overhead * 10_000),
         solver: "auto".to_owned(),
     };
-    let load = args.trials.load(path)?;
     let scratch = tempfile::tempdir()?;
     let output = scratch.path().join("tiles.onnx");
     let request = DeployRequest {
         fission,
         plans_memory: true,
-        ..DeployRequest::new(path, Some(&output), &load, &solve)
+        ..DeployRequest::new(path, Some(&output), load, &solve)
     };
     let found = match args.trials.deploy(&request, host) {
         Ok(found) => found,
@@ -113,12 +119,11 @@ fn trial(path: &Path, fission: Option<&FissionRequest>, host: &Host, args: &Args
     let check = found.check.as_ref();
     let written = if found.is_written { &output } else { path };
     let keeps_bits = check.is_none_or(|check| check.closeness.is_none());
-    let grown = match fission.map(|_| planned((path, written), &load, keeps_bits, host)) {
-        Some(Ok(planned)) => growth(SettingBytes {
-            resident_first_bytes: planned.measured.resident_first_bytes,
-            resident_later_bytes: planned.measured.resident_later_bytes,
-            ..SettingBytes::default()
-        }),
+    let grown = match fission.map(|_| planned((path, written), load, keeps_bits, host)) {
+        Some(Ok(planned)) => {
+            let measured = &planned.measured;
+            measured.resident_first_bytes.max(measured.resident_later_bytes)
+        }
         // No plan can be followed where the runtime orders nodes differently each time.
         Some(Err(error)) => refusal(error).map(|_| None)?,
         None => None,

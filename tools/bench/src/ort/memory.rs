@@ -186,11 +186,6 @@ pub(super) fn planned(
     Ok(plan_arena(&request, host, &SolveControl::new())?)
 }
 
-/// By how much a process grows, in the run in which it grows most.
-pub(super) fn growth(bytes: SettingBytes) -> Option<u64> {
-    bytes.resident_first_bytes.max(bytes.resident_later_bytes)
-}
-
 fn called(setting: Setting) -> &'static str {
     match setting {
         Setting::Default => "the defaults",
